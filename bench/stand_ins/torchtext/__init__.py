@@ -1,0 +1,1 @@
+"""A stand-in for the legacy torchtext API: fields, examples and a bucket iterator."""

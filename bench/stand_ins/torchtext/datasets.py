@@ -1,0 +1,7 @@
+"""The one name that scripts import."""
+
+from torchtext.data import Dataset
+
+
+class TranslationDataset(Dataset):
+    pass

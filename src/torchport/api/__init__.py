@@ -1,0 +1,1 @@
+"""The commands as functions: one file each, nouns in and nouns out."""

@@ -1,0 +1,199 @@
+"""``torchport rehearse``: run a program on virtual GPUs and print what was found."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torchport.cli.words import Option, RunsAProgram, language_option
+from torchport.text import _, language, mark, ngettext
+
+if TYPE_CHECKING:
+    from torchport.facts import Facts
+    from torchport.plan import Plan, Run
+
+_SHOWN_LOG_LINES = 20
+
+
+@click.command(
+    "rehearse",
+    cls=RunsAProgram,
+    options_metavar="[OPTIONS] SCRIPT|-m MODULE|NOTEBOOK [ARGS]...",
+    short_help=mark("Run a program on virtual GPUs and tell what would fail."),
+    help=mark(
+        "Run an unmodified PyTorch program on virtual GPUs: every device fault in one run, with the line "
+        "that caused it, and the transfers, waits and memory of each step. The program is a script, "
+        "-m MODULE, a notebook, or a whole command line after --, such as: "
+        "-- torchrun --nproc-per-node 4 train.py"
+    ),
+)
+@click.option(
+    "--gpu", metavar="NAME", cls=Option, help=mark("The card to rehearse on, such as a100-80gb or rtx-4090.")
+)
+@click.option(
+    "--gpus", type=click.IntRange(1), metavar="N", cls=Option, help=mark("How many of them. [default: 1]")
+)
+@click.option(
+    "--steps", type=click.IntRange(1), metavar="K", cls=Option, help=mark("End after K optimizer steps.")
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    cls=Option,
+    help=mark("Stop the program after that time."),
+)
+@click.option("--strict", is_flag=True, cls=Option, help=mark("Stop at the first fault, as CUDA does."))
+@click.option(
+    "--shapes-only",
+    is_flag=True,
+    cls=Option,
+    help=mark("Keep no numbers, only shapes: for models larger than this machine."),
+)
+@click.option(
+    "--python",
+    metavar="EXE",
+    cls=Option,
+    help=mark("The project's Python. [default: the active or the project's own environment]"),
+)
+@click.option(
+    "--html",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    cls=Option,
+    help=mark("Also write the report as a page."),
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    cls=Option,
+    help=mark("How to print the report. With json the program's own output goes to standard error."),
+)
+@language_option()
+def rehearse(html: Path | None, form: str, **asked: Any) -> int:
+    """Returns the exit code of contract.md."""
+    # Here and not above: the help has to come at once.
+    from torchport.api.rehearse import Request, rehearse
+    from torchport.config import ConfigError
+    from torchport.hardware.gpus import UnknownGpu
+    from torchport.launch.interpreter import InterpreterError
+    from torchport.launch.program import ProgramError
+    from torchport.process import ProgramMissing
+
+    if html is not None and not html.resolve().parent.is_dir():
+        return _refuse(
+            _("--html {path}: there is no folder {folder}").format(path=html, folder=html.parent), 2
+        )
+    try:
+        run = rehearse(
+            Request(**asked),
+            folder=Path.cwd(),
+            environ=os.environ,
+            announce=_announce,
+            output=sys.stderr.fileno() if form == "json" else None,
+        )
+    except (ProgramError, ConfigError) as error:
+        return _refuse(str(error), 2)
+    except UnknownGpu as error:
+        nearest = ", ".join(error.nearest)
+        return _refuse(
+            _("no GPU is named {name}; the nearest are {nearest}").format(name=error.name, nearest=nearest), 2
+        )
+    except (InterpreterError, ProgramMissing) as error:
+        return _refuse(str(error), 3)
+    _show_logs(run)
+    if html is not None:
+        _write_page(html, run)
+    _print_report(run, form, html)
+    return run.exit_code
+
+
+def _refuse(message: str, code: int) -> int:
+    for line in message.splitlines():
+        print(f"torchport: {line}", file=sys.stderr)
+    return code
+
+
+def _announce(plan: Plan, facts: Facts) -> None:
+    """One line before the program starts: what runs where, and with which Python."""
+    from torchport.hardware.gpus import lookup
+
+    torch = facts.torch
+    if torch is None or plan.virtual is None:
+        return
+    line = _("rehearsing on {count} × {gpu}, with {python} (Python {version}, torch {torch})").format(
+        count=plan.gpus_per_node,
+        gpu=lookup(plan.virtual.gpu).name,
+        python=_near(torch.python),
+        version=".".join(map(str, torch.python_version)),
+        torch=torch.version,
+    )
+    print(f"torchport: {line}", file=sys.stderr, flush=True)
+    if plan.processes > 1:
+        line = ngettext("{count} process", "{count} processes", plan.processes).format(count=plan.processes)
+        print(
+            "torchport: " + _("{processes}; the output is that of rank 0").format(processes=line),
+            file=sys.stderr,
+        )
+
+
+def _near(path: str) -> str:
+    """The path as seen from here, where it lies below."""
+    folder = os.getcwd() + os.sep
+    return path.removeprefix(folder)
+
+
+def _show_logs(run: Run) -> None:
+    """The last lines of ranks that failed and whose output was not on the screen."""
+    for record in run.records:
+        log = Path(run.folder, "logs", f"rank{record.rank}.log")
+        if record.rank == 0 or (record.exit and not record.exit.get("code")) or not log.is_file():
+            continue
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        for line in lines[-_SHOWN_LOG_LINES:]:
+            print(f"[rank {record.rank}] {line}", file=sys.stderr)
+
+
+def _write_page(path: Path, run: Run) -> None:
+    from torchport.report import rehearsal_html
+
+    def read(name: str) -> str | None:
+        """A source file by its path in the project; one that is gone or no text is None."""
+        try:
+            return Path(run.plan.project, name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    try:
+        path.write_text(rehearsal_html.render(run, read=read, language=language()), encoding="utf-8")
+    except OSError as error:
+        _refuse(_("--html {path}: {error}").format(path=path, error=error.strerror), 2)
+
+
+def _print_report(run: Run, form: str, html: Path | None) -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    if form == "json":
+        from torchport.report import rehearsal_json
+
+        print(rehearsal_json.render(run), end="")
+        return
+    from torchport.report import rehearsal_text
+
+    terminal = sys.stdout.isatty()
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    print()
+    print(
+        rehearsal_text.render(run, width=width, color=color, page=str(html.resolve()) if html else None),
+        end="",
+    )

@@ -1,0 +1,108 @@
+"""Config: the table [tool.torchport] of the project's pyproject.toml."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+from torchport.text import LANGUAGES, _
+
+# Every key that any command reads, with its type; a table lists its own keys.
+KEYS: dict[str, type | dict[str, type]] = {
+    "entry": str,
+    "python": str,
+    "gpu": str,
+    "gpus": int,
+    "torch": str,
+    "select": list,
+    "ignore": list,
+    "exclude": list,
+    "baseline": str,
+    "lang": str,
+    "mirrors": {"registry": str, "apt": str, "pypi": str, "torch": str},
+    "image": {"base": str, "user": str, "services": list, "packages": list},
+    "run": {"data": str, "outputs": str, "env": dict, "shm": str, "ports": list},
+    "report": {"metrics": list, "gates": dict},
+}
+
+TYPES = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
+
+
+class ConfigError(Exception):
+    """A pyproject.toml that cannot be used: not TOML, an unknown key or a value of the wrong type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the project sets for all commands; None where it does not say."""
+
+    python: str | None = None
+    gpu: str | None = None
+    gpus: int | None = None
+    lang: str | None = None
+
+
+def load(project: Path) -> Config:
+    """Reads the project's configuration; a project without one has the defaults.
+
+    Raises ConfigError, which names the file, the key, the value seen and the nearest known key.
+    """
+    path = project / "pyproject.toml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Config()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    tool = document.get("tool", {})
+    table = tool.get("torchport", {}) if isinstance(tool, dict) else {}
+    where = f"{path}: [tool.torchport]"
+    _check(table, KEYS, where)
+    if table.get("gpus", 1) < 1:
+        raise ConfigError(
+            _("{where} gpus = {value}: at least one GPU is needed").format(where=where, value=table["gpus"])
+        )
+    if table.get("lang", "en") not in LANGUAGES:
+        raise ConfigError(
+            _("{where} lang = {value!r}: known are {known}").format(
+                where=where, value=table["lang"], known=", ".join(LANGUAGES)
+            )
+        )
+    return Config(**{name: table.get(name) for name in ("python", "gpu", "gpus", "lang")})
+
+
+def _check(table: Any, known: dict[str, Any], where: str) -> None:
+    if not isinstance(table, dict):
+        raise ConfigError(_("{where} is {value!r}, not a table").format(where=where, value=table))
+    for key, value in table.items():
+        if key not in known:
+            nearest = difflib.get_close_matches(key, known, 1, 0.5)
+            hint = (
+                _("did you mean {key}?").format(key=nearest[0])
+                if nearest
+                else _("known are {known}").format(known=", ".join(known))
+            )
+            raise ConfigError(
+                _("{where} has an unknown key {key!r}: {hint}").format(where=where, key=key, hint=hint)
+            )
+        wanted = known[key]
+        if isinstance(wanted, dict):
+            _check(value, wanted, f"{where[:-1]}.{key}]")
+        elif not isinstance(value, wanted) or isinstance(value, bool):
+            raise ConfigError(
+                _("{where} {key} = {value!r} should be {wanted}").format(
+                    where=where, key=key, value=value, wanted=_(TYPES[wanted])
+                )
+            )

@@ -1,0 +1,1 @@
+"""A record or a log → findings: what happened, why, and what to do about it."""

@@ -1,0 +1,68 @@
+"""One process of a rehearsal: the virtual device, the recorder and the user's program, put together."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.machinery import PathFinder
+from typing import Any
+
+import torch
+
+import torchport
+from torchport.hardware.gpus import lookup
+from torchport.inside import vcuda
+from torchport.inside.places import Places
+from torchport.inside.recorder import Recorder
+from torchport.inside.run import Outcome, run
+from torchport.inside.vcuda.machine import Options
+from torchport.record import RecordWriter
+
+_active: list[Recorder] = []
+
+
+def main(spec: dict[str, Any], private: str) -> None:
+    """Runs what ``spec`` asks for; the process then ends as the program would have ended it."""
+    recorder = begin(spec, private)
+    run(spec["kind"], spec["argv"], before=lambda: _ready(recorder), on_end=lambda end: _end(recorder, end))
+
+
+def begin(spec: dict[str, Any], private: str) -> Recorder:
+    """Opens the record, and gives this process its cards unless it is a plain run."""
+    writer = RecordWriter(
+        spec["record"],
+        {
+            "version": torchport.__version__,
+            "rank": spec.get("rank", 0),
+            "world": spec.get("world", 1),
+            "pid": os.getpid(),
+            "plan": {key: value for key, value in spec.items() if key != "record"},
+            "facts": {"python": platform.python_version(), "torch": torch.__version__, "executable": sys.executable},
+        },
+    )
+    session = None
+    if spec.get("plain"):
+        places = Places(spec["project"])
+    else:
+        options = Options(spec["gpus"], spec["strict"], spec["backing"], spec["project"])
+        session = vcuda.Session(lookup(spec["gpu"]), options)
+        session.enter()
+        places = session.machine.places
+    recorder = Recorder(writer, places, session, spec.get("steps"))
+    recorder.install()
+    _active.append(recorder)
+    return recorder
+
+
+def _ready(recorder: Recorder) -> None:
+    """The last moment before user code: the user's own torchport, if there is one, becomes visible."""
+    spec = PathFinder.find_spec("torchport", [entry for entry in sys.path if entry])
+    if spec is not None and spec.submodule_search_locations:
+        torchport.__path__.extend(spec.submodule_search_locations)
+    recorder.begin()
+
+
+def _end(recorder: Recorder, outcome: Outcome) -> None:
+    error = outcome.error
+    recorder.finish(outcome.status, outcome.reason, error)

@@ -1,0 +1,40 @@
+"""``torch.autocast("cuda")`` on host memory: the CPU's autocast, with the type that was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchport.inside.vcuda.machine import Machine
+from torchport.inside.vcuda.patches import Patches
+
+
+def install(patches: Patches, machine: Machine) -> None:
+    """Lets a CUDA autocast region switch the CPU's on, for as long as it lasts."""
+    cls = torch.amp.autocast_mode.autocast
+    raw_enter, raw_exit = cls.__enter__, cls.__exit__
+
+    def enter(self: Any) -> Any:
+        result = raw_enter(self)
+        if self.device == "cuda":
+            stack = self.__dict__.setdefault("_vcuda_before", [])
+            stack.append((torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")))
+            torch.set_autocast_enabled("cpu", bool(self._enabled))
+            torch.set_autocast_dtype("cpu", self.fast_dtype)
+        return result
+
+    def leave(self: Any, *error: Any) -> Any:
+        if self.device == "cuda":
+            enabled, dtype = self._vcuda_before.pop()
+            torch.set_autocast_enabled("cpu", enabled)
+            torch.set_autocast_dtype("cpu", dtype)
+        return raw_exit(self, *error)
+
+    patches.set(cls, "__enter__", enter)
+    patches.set(cls, "__exit__", leave)
+    patches.set(torch.cuda, "is_bf16_supported", lambda including_emulation=True: _bf16(machine, including_emulation))
+
+
+def _bf16(machine: Machine, including_emulation: bool) -> bool:
+    return including_emulation or machine.spec.capability >= (8, 0)

@@ -1,0 +1,178 @@
+"""Checks that torch makes in C++ before any operator runs: attention, recurrent layers, stft, quantile …
+
+Each is a wrapper around the function that Python calls; it compares the devices of the named arguments and leaves
+the rest to torch. One row a function.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchport.inside.vcuda.faults import operand, where
+from torchport.inside.vcuda.machine import Machine
+from torchport.inside.vcuda.patches import Patches
+from torchport.inside.vcuda.tags import HOST, device_of, tag_of
+
+Words = Callable[[dict[str, Any]], tuple[str, str] | None]  # arguments -> (offending argument, CUDA's text)
+
+
+def install(patches: Patches, machine: Machine) -> None:
+    """Wraps the functions of the table."""
+    for owner, name, parameters, words in _table():
+        original = getattr(owner, name, None)
+        if original is not None:
+            patches.set(owner, name, _checked(machine, original, name, parameters, words))
+    _recurrent(patches, machine)
+    _quiet(patches, machine)
+
+
+def _checked(
+    machine: Machine, original: Callable[..., Any], name: str, parameters: tuple[str, ...], words: Words
+) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = {**dict(zip(parameters, args, strict=False)), **kwargs}
+        said = words(given)
+        if said is not None:
+            offender, text = said
+            here = [operand(key, value) for key, value in given.items() if isinstance(value, torch.Tensor)]
+            for key, value in given.items():
+                if isinstance(value, (list, tuple)):
+                    here += [operand(key, item) for item in value if isinstance(item, torch.Tensor)]
+            odd = next((o for o in here if o.name == offender and o.device == HOST), None)
+            machine.faults.refuse(
+                "R101", text, RuntimeError, here, odd or next((o for o in here if o.name == offender), None), op=name
+            )
+            machine.healed = True
+        return original(*args, **kwargs)
+
+    return call
+
+
+def _type(tensor: Any) -> str:
+    return "cuda" if device_of(tensor) >= 0 else "cpu"
+
+
+def _attention(given: dict[str, Any]) -> tuple[str, str] | None:
+    query, key, value = (given.get(name) for name in ("query", "key", "value"))
+    if not all(isinstance(t, torch.Tensor) for t in (query, key, value)):
+        return None
+    if len({_type(query), _type(key), _type(value)}) == 1:
+        return None
+    odd = next(name for name in ("query", "key", "value") if _type(given[name]) == "cpu")
+    return odd, (
+        "Expected query, key, and value to have the same device type, but got "
+        f"query.device: {where(query)} key.device: {where(key)} and value.device: {where(value)} instead."
+    )
+
+
+def _pair(first: str, second: str, text: str) -> Words:
+    """Two arguments that must be on one device; ``{a}`` and ``{b}`` are where they are."""
+
+    def words(given: dict[str, Any]) -> tuple[str, str] | None:
+        a, b = given.get(first), given.get(second)
+        if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)) or device_of(a) == device_of(b):
+            return None
+        return (second if device_of(b) == HOST else first), text.format(a=where(a), b=where(b))
+
+    return words
+
+
+def _all_of(name: str, text: str) -> Words:
+    """A sequence of tensors that must all be on one device."""
+
+    def words(given: dict[str, Any]) -> tuple[str, str] | None:
+        found = given.get(name)
+        tensors = [t for t in found if isinstance(t, torch.Tensor)] if isinstance(found, (list, tuple)) else []
+        return (name, text) if len({device_of(t) for t in tensors}) > 1 else None
+
+    return words
+
+
+def _quantile(given: dict[str, Any]) -> tuple[str, str] | None:
+    return _pair("input", "q", "quantile() q tensor must be on the same device as the input tensor")(given)
+
+
+def _table() -> list[tuple[Any, str, tuple[str, ...], Words]]:
+    functional = torch.nn.functional
+    stft = "stft input and window must be on the same device but got self on {a} and window on {b}"
+    istft = "istft input and window must be on the same device but got self on {a} and window on {b}"
+    return [
+        (functional, "scaled_dot_product_attention", ("query", "key", "value", "attn_mask"), _attention),
+        (torch, "stft", ("input", "n_fft", "hop_length", "win_length", "window"), _pair("input", "window", stft)),
+        (torch, "istft", ("input", "n_fft", "hop_length", "win_length", "window"), _pair("input", "window", istft)),
+        (torch, "quantile", ("input", "q"), _quantile),
+        (torch, "nanquantile", ("input", "q"), _quantile),
+        (torch.Tensor, "quantile", ("input", "q"), _quantile),
+        (torch.Tensor, "nanquantile", ("input", "q"), _quantile),
+        (
+            torch.linalg,
+            "solve",
+            ("A", "B"),
+            _pair("A", "B", "Expected b and A to be on the same device, but found b on {b} and A on {a} instead."),
+        ),
+    ]
+
+
+_RNN = {"lstm": True, "gru": False, "rnn_tanh": False, "rnn_relu": False}
+
+
+def _recurrent(patches: Patches, machine: Machine) -> None:
+    """LSTM, GRU and RNN compare the input with the hidden state and with every weight (RNN.cpp)."""
+    for name, pair in _RNN.items():
+        patches.set(torch._VF, name, _recurrent_call(machine, getattr(torch._VF, name), name, pair))
+
+
+def _recurrent_call(machine: Machine, original: Any, name: str, pair: bool) -> Any:
+    @functools.wraps(original)
+    def call(*args: Any) -> Any:
+        packed = isinstance(args[1], torch.Tensor) and isinstance(args[3], (list, tuple))
+        data, hidden, weights = (args[0], args[2], args[3]) if packed else (args[0], args[1], args[2])
+        states = list(hidden) if pair else [hidden]
+        for kind, tensors in (("hidden", states), ("parameter", list(weights))):
+            for tensor in tensors:
+                if device_of(tensor) != device_of(data):
+                    _differs(machine, name, data, tensor, kind)
+        return original(*args)
+
+    return call
+
+
+def _differs(machine: Machine, name: str, data: Any, tensor: Any, kind: str) -> None:
+    text = (
+        f"Input and {kind} tensors are not at the same device, found input tensor at {where(data)} "
+        f"and {kind} tensor at {where(tensor)}"
+    )
+    here = [operand("input", data), operand("hx" if kind == "hidden" else "weight", tensor)]
+    odd = here[1] if here[1].device == HOST else here[0]
+    machine.faults.refuse("R101", text, RuntimeError, here, odd, op=name)
+    machine.healed = True
+    tag = tag_of(tensor)
+    if tag is not None and tag.device == HOST and tag.origin.kind == "parameter":
+        from torchport.inside.vcuda.tags import put
+
+        put(machine, tensor, device_of(data))
+
+
+def _quiet(patches: Patches, machine: Machine) -> None:
+    """Calls that look at numbers on the CPU and would not on a card."""
+    functional = torch.nn.functional
+    raw = functional.one_hot
+
+    @functools.wraps(raw)
+    def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+        if num_classes == -1:
+            return raw(tensor)
+        machine.local.quiet += 1
+        try:
+            return raw(tensor, num_classes)
+        finally:
+            machine.local.quiet -= 1
+
+    patches.set(functional, "one_hot", one_hot)
+
+

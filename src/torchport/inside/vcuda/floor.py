@@ -1,0 +1,282 @@
+"""The floor: sees every operator that runs, backward and optimizers included.
+
+It compares the devices of the operands by CUDA's rules, runs the operator, and says on which device the results
+live. What it costs an operator decides how fast a rehearsal is: the path taken when all operands agree has no
+function calls of ours but the walk over the arguments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from torchport.inside.vcuda import exactsame, handwritten, meta, rules, syncs, tags
+from torchport.inside.vcuda.machine import Machine
+from torchport.inside.vcuda.operators import Operator, argument
+from torchport.inside.vcuda.tags import HOST, UNBORN, Origin, Tag, storage_of
+
+_Tensor = torch.Tensor
+_Parameter = torch.nn.Parameter
+_NONE = -9  # no tensor seen yet
+_COPIES = frozenset({"aten::copy_", "aten::_to_copy", "aten::clone"})
+
+
+class Floor(TorchDispatchMode):
+    """One per process; entered in every thread."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__()
+        self.machine = machine
+        self.local = machine.local
+        self.shapes_only = machine.options.backing == "meta"
+        self.checks = exactsame.table()
+        self.operators: dict[int, Operator] = {}
+
+    def learn(self, func: Any) -> Operator:
+        """Reads an overload's schema at its first use."""
+        operator = Operator(func, self.checks)
+        operator.special = SPECIAL.get(operator.packet)
+        if operator.packet.startswith("c10d::"):
+            operator.special = getattr(self.machine, "collective", None)
+        self.operators[id(func)] = operator
+        return operator
+
+    def run(self, operator: Operator, args: Any, kwargs: Any, device: int) -> Any:
+        """Runs the operator on operands that agree (or were healed) and tags what it returns."""
+        func = operator.func
+        if device >= 0:
+            if operator.floating_only is not None:
+                self._refuse_integers(operator, args)
+            if self.shapes_only:
+                out = meta.run(self.machine, operator, args, kwargs)
+            else:
+                try:
+                    out = func(*args, **kwargs)
+                except IndexError as error:
+                    self.machine.faults.device_assert(operator, error)
+                    raise
+            if operator.sync and not self.local.quiet:
+                syncs.note(self.machine, operator)
+        else:
+            out = func(*args, **kwargs)
+        if operator.fresh:
+            self.tag(operator, out, device)
+        elif operator.writes_out:
+            self.resized(out)
+        return out
+
+    def tag(self, operator: Operator, out: Any, device: int) -> None:
+        """Gives new storages their device; storages already tagged are views or written operands."""
+        cls = out.__class__
+        if cls is _Tensor or isinstance(out, _Tensor):
+            try:
+                storage = storage_of(out)
+            except (NotImplementedError, RuntimeError):
+                for part in tags.parts(out):
+                    self.tag(operator, part, device)
+                return
+            if storage._vcuda is None:
+                tag = Tag(device, Origin(self.machine.places.here(), operator.name))
+                storage._vcuda = tag
+                if device >= 0:
+                    size = storage.nbytes()
+                    self.machine.admit(device, size)
+                    tag.charge(self.machine.gpus[device], size)
+        elif cls is tuple or cls is list:
+            for index, item in enumerate(out):
+                if item is not None:
+                    self.tag(operator, item, HOST if index in operator.host_results else device)
+
+    def resized(self, out: Any) -> None:
+        """An out= tensor may have grown."""
+        for tensor in out if isinstance(out, (tuple, list)) else (out,):
+            if isinstance(tensor, _Tensor) and tensor.layout is torch.strided:
+                storage = storage_of(tensor)
+                tag = storage._vcuda
+                if tag is not None and tag.gpu is not None and tag.bytes != (storage.nbytes() + 511) & ~511:
+                    gpu = tag.gpu
+                    tag.release()
+                    self.machine.admit(gpu.index, storage.nbytes())
+                    tag.charge(gpu, storage.nbytes())
+
+    def judge(self, operator: Operator, args: Any, kwargs: Any) -> Any:
+        """Operands that do not agree: adopts the unborn, asks the operator's rule, records or raises, runs."""
+        found = rules.operands(operator, args, kwargs)
+        target = rules.first_card(found)
+        for operand in found:
+            if operand.device == UNBORN:
+                tags.put(self.machine, operand.tensor, target)
+                operand.device = target
+        if all(operand.device == target for operand in found):
+            return self.run(operator, args, kwargs, target)
+        rule = handwritten.rule_for(operator)
+        if rule is handwritten.index_put and argument(operator, args, kwargs, "accumulate"):
+            rule = handwritten.index_put_accumulate
+        verdict = rule(operator, found)
+        if verdict.clash is not None:
+            verdict.clash.operands = found
+            self.machine.faults.clash(operator, verdict.clash)
+        if verdict.device == handwritten.MIXED:
+            return self.run_mixed(operator, args, kwargs)
+        if self.shapes_only:
+            args, kwargs = meta.align(operator, args, kwargs, verdict.device)
+        return self.run(operator, args, kwargs, verdict.device)
+
+    def run_mixed(self, operator: Operator, args: Any, kwargs: Any) -> Any:
+        """A foreach operator over several devices: each result lives where its operand lives."""
+        out = operator.func(*args, **kwargs)
+        if operator.fresh and isinstance(out, (list, tuple)):
+            for source, result in zip(args[0], out, strict=False):
+                self.tag(operator, result, tags.device_of(source))
+        return out
+
+    def _refuse_integers(self, operator: Operator, args: Any) -> None:
+        for arg in args:
+            if isinstance(arg, _Tensor) and not (arg.is_floating_point() or arg.is_complex()):
+                self.machine.faults.not_on_cuda(operator, arg)
+                return
+
+
+def _dispatch(self: Floor, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    operator = self.operators.get(id(func)) or self.learn(func)
+    operator.count += 1
+    if kwargs is None:
+        kwargs = {}
+    if operator.special is not None:
+        return operator.special(self, operator, args, kwargs)
+    device = _NONE
+    try:
+        for arg in args:
+            cls = arg.__class__
+            if cls is _Tensor or cls is _Parameter:
+                tag = storage_of(arg)._vcuda
+                found = HOST if tag is None else tag.device
+            elif cls is list or cls is tuple:
+                for item in arg:
+                    if isinstance(item, _Tensor):
+                        tag = storage_of(item)._vcuda
+                        found = HOST if tag is None else tag.device
+                        if found != device:
+                            if device != _NONE:
+                                return self.judge(operator, args, kwargs)
+                            device = found
+                continue
+            elif isinstance(arg, _Tensor):
+                found = tags.device_of(arg)
+            else:
+                continue
+            if found != device:
+                if device != _NONE:
+                    return self.judge(operator, args, kwargs)
+                device = found
+        if kwargs:
+            for arg in kwargs.values():
+                if isinstance(arg, _Tensor):
+                    found = tags.device_of(arg)
+                    if found != device:
+                        if device != _NONE:
+                            return self.judge(operator, args, kwargs)
+                        device = found
+    except (NotImplementedError, RuntimeError):
+        return self.judge(operator, args, kwargs)  # an operand without a storage of its own: sparse, wrapped
+    if operator.factory:
+        pending = self.local.pending
+        if pending is not None:
+            device = pending
+        elif device == _NONE:
+            device = UNBORN
+        if device >= 0 and "size" in operator.positions:
+            _admit_factory(self, operator, args, kwargs, device)
+    elif device == _NONE:
+        device = UNBORN
+    return self.run(operator, args, kwargs, device)
+
+
+# Assigned after the class is made: torch would wrap a method named so at class creation, and import its compiler.
+Floor.__torch_dispatch__ = _dispatch
+
+
+def _admit_factory(floor: Floor, operator: Operator, args: Any, kwargs: Any, device: int) -> None:
+    """Refuses what the card cannot hold before the host tries to hold it."""
+    size = argument(operator, args, kwargs, "size")
+    dtype = kwargs.get("dtype") or torch.get_default_dtype()
+    count = dtype.itemsize
+    for length in size if isinstance(size, (list, tuple)) else ():
+        count *= int(length)
+    if count > 1 << 20:
+        floor.machine.admit(device, count)
+
+
+def _copy_(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
+    """``dst.copy_(src)``: any two devices, and the bytes are counted."""
+    written, source = tags.device_of(args[0]), tags.device_of(args[1])
+    machine = floor.machine
+    if UNBORN in (written, source) and written != source:
+        if written == UNBORN:
+            tags.put(machine, args[0], source)
+            written = source
+        else:
+            tags.put(machine, args[1], written)
+            source = written
+    if written != source:
+        non_blocking = bool(argument(operator, args, kwargs, "non_blocking"))
+        syncs.transfer(machine, args[1], source, written, non_blocking)
+        if floor.shapes_only:
+            return meta.copy_(args[0], args[1], written, source)
+    return operator.func(*args, **kwargs)
+
+
+def _copied(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
+    """``clone`` and ``_to_copy`` stay on their device unless a move is under way."""
+    pending = floor.local.pending
+    device = tags.device_of(args[0]) if pending is None else pending
+    out = operator.func(*args, **kwargs)
+    floor.tag(operator, out, device)
+    return out
+
+
+def _local_scalar(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
+    device = tags.device_of(args[0])
+    if device >= 0:
+        if not floor.local.quiet:
+            syncs.note(floor.machine, operator)
+        if floor.shapes_only and meta.is_meta(args[0]):
+            return meta.stand_in(floor.machine, args[0])
+    return operator.func(*args, **kwargs)
+
+
+def _index(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
+    """Indexing waits for the device when an index is a mask or lies on the host."""
+    device = tags.device_of(args[0])
+    if device >= 0 and not floor.local.quiet:
+        value = args[2] if len(args) > 2 else None
+        if syncs.indexing_waits(args[1], value, device):
+            syncs.note(floor.machine, operator)
+    return floor.judge(operator, args, kwargs)
+
+
+def _keep(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
+    """Bookkeeping operators that neither read nor move anything."""
+    return operator.func(*args, **kwargs)
+
+
+SPECIAL: dict[str, Any] = {
+    "aten::copy_": _copy_,
+    "aten::clone": _copied,
+    "aten::_to_copy": _copied,
+    "aten::_local_scalar_dense": _local_scalar,
+    "aten::index": _index,
+    "aten::_unsafe_index": _index,
+    "aten::index_put": _index,
+    "aten::index_put_": _index,
+    "aten::_index_put_impl_": _index,
+    "aten::_unsafe_index_put": _index,
+    "aten::detach": _keep,
+    "aten::lift_fresh": _keep,
+    "aten::alias": _keep,
+    "aten::_has_same_storage_numel": _keep,
+}

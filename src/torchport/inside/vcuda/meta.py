@@ -1,0 +1,101 @@
+"""Shapes only: tensors on a virtual card are ``meta`` tensors and hold no numbers.
+
+What depends on numbers gets a stand-in, noted once a place (R505): ``item()`` gives one, ``nonzero`` and masks
+select everything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchport.inside.vcuda import tags
+from torchport.inside.vcuda.machine import Machine
+from torchport.inside.vcuda.operators import Operator
+
+
+is_meta = torch._C.TensorBase.is_meta.__get__  # type: ignore[attr-defined]  # not the face's answer
+
+
+def stand_in(machine: Machine, tensor: Any) -> Any:
+    """The value of ``item()`` on a tensor without numbers: one, in the tensor's own type."""
+    machine.faults.remark("R505", what="item", text="item() of a tensor without numbers gives 1")
+    if tensor.dtype is torch.bool:
+        return True
+    return 1.0 if tensor.is_floating_point() else 1
+
+
+def align(operator: Operator, args: Any, kwargs: Any, device: int) -> tuple[Any, Any]:
+    """Host operands of a call that runs on a card lose their numbers too; single numbers stay."""
+    if device < 0:
+        return args, kwargs
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if is_meta(value) or value.dim() == 0:
+                return value
+            moved = torch._C._VariableFunctions.empty_like(value, device="meta")
+            return moved
+        if isinstance(value, (list, tuple)):
+            return type(value)(convert(item) for item in value)
+        return value
+
+    return convert(tuple(args)), {key: convert(value) for key, value in kwargs.items()}
+
+
+def copy_(target: Any, source: Any, written: int, origin: int) -> Any:
+    """A copy to a card drops the numbers, one to the host finds none and leaves what is there."""
+    return target
+
+
+def run(machine: Machine, operator: Operator, args: Any, kwargs: Any) -> Any:
+    """Runs an operator on tensors without numbers; data-dependent shapes are taken at their largest."""
+    if operator.factory and "device" in kwargs:
+        kwargs = {**kwargs, "device": torch.device("meta")}
+    elif operator.factory and not any(isinstance(arg, torch.Tensor) for arg in args):
+        kwargs = {**kwargs, "device": torch.device("meta")}
+    largest = _LARGEST.get(operator.packet)
+    if largest is not None:
+        machine.faults.remark("R505", what=operator.packet, text="a shape that depends on numbers: taken at its largest")
+        return largest(*args, **kwargs)
+    machine.local.raw += 1
+    try:
+        return operator.func(*args, **kwargs)
+    finally:
+        machine.local.raw -= 1
+
+
+def _nonzero(tensor: Any) -> Any:
+    return _empty((tensor.numel(), tensor.dim()), torch.int64)
+
+
+def _masked_select(tensor: Any, mask: Any) -> Any:
+    return _empty((torch.broadcast_shapes(tensor.shape, mask.shape).numel(),), tensor.dtype)
+
+
+def _empty(size: Any, dtype: Any) -> Any:
+    return torch._C._VariableFunctions.empty(size, dtype=dtype, device="meta")
+
+
+_LARGEST = {
+    "aten::nonzero": _nonzero,
+    "aten::masked_select": _masked_select,
+    "aten::_unique2": lambda t, *rest, **kw: (
+        _empty((t.numel(),), t.dtype),
+        _empty(tuple(t.shape), torch.int64),
+        _empty((t.numel(),), torch.int64),
+    ),
+    "aten::equal": lambda a, b: True,
+}
+
+
+def host_copy(tensor: Any) -> Any:
+    """What ``cpu()`` of a tensor without numbers gives: zeros."""
+    result = torch._C._VariableFunctions.zeros(tuple(tensor.shape), dtype=tensor.dtype, device="cpu")
+    return result
+
+
+def is_virtual(tensor: Any) -> bool:
+    """Whether a tensor is one of ours without numbers."""
+    return bool(is_meta(tensor)) and tags.device_of(tensor) >= 0

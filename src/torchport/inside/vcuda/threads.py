@@ -1,0 +1,78 @@
+"""Other threads and other processes: modes are a thread's own, and CUDA does not survive a fork."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import torch
+
+from torchport.inside.vcuda import tags
+from torchport.inside.vcuda.floor import Floor
+from torchport.inside.vcuda.machine import Machine
+from torchport.inside.vcuda.patches import Patches
+
+
+def install(patches: Patches, machine: Machine, floor: Floor) -> None:
+    """Enters the floor in every new thread, and marks forked children."""
+    raw: Callable[..., Any] = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+    def bootstrap(self: Any) -> None:
+        if not alive[0]:
+            raw(self)
+            return
+        with floor:
+            raw(self)
+
+    alive = [True]
+    patches.set(threading.Thread, "_bootstrap_inner", bootstrap)
+
+    def forked() -> None:
+        if alive[0]:
+            machine.forked = machine.initialized
+            machine.in_child = True
+
+    # A fork handler cannot be taken back: it looks at the flag instead.
+    os.register_at_fork(after_in_child=forked)
+    patches.on_undo(lambda: alive.__setitem__(0, False))
+    _queues(patches, machine)
+
+
+def _queues(patches: Patches, machine: Machine) -> None:
+    """A tensor sent to another process arrives on the card that it was on."""
+    table: dict[Any, Any] = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
+    import torch.multiprocessing.reductions  # registers torch's own reducers
+
+    for cls in (torch.Tensor, torch.nn.Parameter):
+        original = table.get(cls)
+        if original is not None:
+            patches.set_item(table, cls, _reducer(original))
+
+
+def _reducer(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def reduce(tensor: Any) -> Any:
+        device = tags.device_of(tensor)
+        if device < 0:
+            return original(tensor)
+        storage = tags.storage_of(tensor)
+        tag = storage._vcuda
+        storage._vcuda = None  # torch would share a CUDA storage by an IPC handle
+        try:
+            rebuild, args = original(tensor)
+        finally:
+            storage._vcuda = tag
+        return received, (device, rebuild, args)
+
+    return reduce
+
+
+def received(device: int, rebuild: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """The other end: rebuilds the tensor and puts it on its card, if this process has one."""
+    from torchport.inside import vcuda
+
+    tensor = rebuild(*args)
+    session = vcuda.current()
+    return tensor if session is None else tags.put(session.machine, tensor, device, "multiprocessing")

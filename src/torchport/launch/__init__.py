@@ -1,0 +1,1 @@
+"""Launch: a plan becomes running processes, followed until they end."""

@@ -1,0 +1,72 @@
+"""Follows the record of a running rank: in which collective it is, and which one it passed last."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from torchport.record import Site
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """One call of a collective. ``shapes`` are of its tensors, ``sequence`` counts from the rank's first."""
+
+    op: str
+    sequence: int
+    shapes: tuple[str, ...]
+    dtype: str
+    site: Site | None
+
+
+class Follower:
+    """Reads the events that a rank has written since the last look. The file may not be there yet."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.inside: dict[
+            int, tuple[Collective, float]
+        ] = {}  # by sequence: the call and when it was first seen
+        self.passed: deque[Collective] = deque(maxlen=256)
+        self._offset = 0
+        self._sites: dict[int, Site] = {}
+
+    def look(self, now: float) -> None:
+        """Takes in what is new; a line that is not whole yet waits for the next look."""
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except OSError:
+            return
+        whole = data.rfind(b"\n") + 1
+        self._offset += whole
+        for line in data[:whole].splitlines():
+            # A record is mostly steps and memory; only two kinds of line matter here.
+            if b'"collective"' in line or b'"site"' in line:
+                self._take(json.loads(line), now)
+
+    def _take(self, event: Json, now: float) -> None:
+        if event.get("kind") == "site":
+            self._sites[event["id"]] = Site(event["path"], event["line"], event.get("function", ""))
+        elif event.get("kind") == "collective":
+            call = Collective(
+                op=event["op"],
+                sequence=event["sequence"],
+                shapes=tuple(map(str, event.get("shapes") or ())),
+                dtype=str(event.get("dtype") or ""),
+                site=self._sites.get(event.get("site", -1)),
+            )
+            if event["state"] == "enter":
+                self.inside[call.sequence] = (call, now)
+            else:
+                self.passed.append(call)
+                self.inside.pop(call.sequence, None)
+
+    def waits_in(self) -> tuple[Collective, float] | None:
+        """The oldest collective that the rank has not left, and since when."""
+        return self.inside[min(self.inside)] if self.inside else None

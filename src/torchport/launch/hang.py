@@ -1,0 +1,154 @@
+"""Ranks that wait for each other for ever: told from their records while they still run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torchport.launch.follow import Collective
+from torchport.record import Site
+
+# Long enough for a loaded machine to bring all ranks to the same line, short enough to be no wait.
+PATIENCE_S = 3.0
+
+# Of these, every rank gives tensors of the same shape; of the others only the operation is compared.
+SAME_SHAPES = (
+    "all_reduce",
+    "allreduce",
+    "broadcast",
+    "reduce_scatter",
+    "all_gather",
+    "allgather",
+    "_coalesced",
+)
+POINT_TO_POINT = ("send", "recv")
+
+
+@dataclass(frozen=True, slots=True)
+class RankState:
+    """One rank now. ``code`` is None while it lives; ``waits_s`` is how long it idled in ``inside``."""
+
+    rank: int
+    code: int | None = None
+    inside: Collective | None = None
+    waits_s: float = 0.0
+    passed: tuple[Collective, ...] = ()
+
+    @property
+    def stuck(self) -> bool:
+        return self.code is None and self.inside is not None and self.waits_s > PATIENCE_S
+
+    @property
+    def reached(self) -> int:
+        """The number of the latest collective that the rank has come to, -1 for none."""
+        latest = self.inside or (self.passed[-1] if self.passed else None)
+        return latest.sequence if latest else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why the ranks will not end by themselves: the id of a finding, its fields and its place."""
+
+    id: str
+    fields: dict[str, Any]
+    site: Site | None
+
+
+def judge(states: Sequence[RankState]) -> Verdict | None:
+    """R402 where a rank has ended and others wait for it, R401 where all wait and not for the same."""
+    living = [state for state in states if state.code is None]
+    stuck = [state for state in living if state.stuck]
+    if not stuck:
+        return None
+    failed = first_failure(states)
+    if failed is not None:
+        return _verdict("R402", failed, states)
+    if len(stuck) < len(living):
+        return None
+    ended = [state.rank for state in states if state.code == 0]
+    if ended:
+        return _verdict("R402", ended[0], states)
+    if _differ([state.inside for state in stuck if state.inside is not None], min(s.waits_s for s in stuck)):
+        return _verdict("R401", None, states)
+    return None
+
+
+def first_failure(states: Sequence[RankState]) -> int | None:
+    """The rank that failed; of several the one that came least far, for want of which the others may have."""
+    failed = [state for state in states if state.code]
+    return min(failed, key=lambda state: state.reached).rank if failed else None
+
+
+def judge_failure(states: Sequence[RankState], failed: int) -> Verdict | None:
+    """R402 where, after one rank had failed, another was in a collective to which that rank never came."""
+    dead = states[failed]
+    left_alone = [
+        state for state in states if state.rank != failed and (state.inside or state.reached > dead.reached)
+    ]
+    return _verdict("R402", failed, states) if left_alone else None
+
+
+def judge_timeout(states: Sequence[RankState]) -> Verdict | None:
+    """R405 for a rank that is busy elsewhere when the time is up and others wait in a collective."""
+    absent = [state for state in states if state.code is None and state.inside is None]
+    if absent and any(state.stuck for state in states):
+        return _verdict("R405", absent[0].rank, states)
+    return None
+
+
+def _differ(calls: Sequence[Collective], waited_s: float) -> bool:
+    if all(call.op.startswith(POINT_TO_POINT) for call in calls):
+        return False
+    if len({call.op for call in calls}) > 1:
+        return True
+    if calls[0].op.startswith(SAME_SHAPES) and len({(call.shapes, call.dtype) for call in calls}) > 1:
+        return True
+    # Ranks of separate groups count apart, so a different count alone has to last longer.
+    return len({call.sequence for call in calls}) > 1 and waited_s > 4 * PATIENCE_S
+
+
+def _verdict(id: str, blamed: int | None, states: Sequence[RankState]) -> Verdict:
+    rows = []
+    for state in states:
+        call = state.inside or (state.passed[-1] if state.passed else None)
+        rows.append(
+            {
+                "rank": state.rank,
+                "state": _state(state),
+                "code": state.code,
+                "op": call.op if call else None,
+                "shapes": list(call.shapes) if call else [],
+                "site": call.site if call else None,
+            }
+        )
+    waiting = next(
+        (state.inside for state in states if state.code is None and state.inside is not None), None
+    )
+    common = last_common(states)
+    return Verdict(
+        id=id,
+        fields={
+            "rank": blamed,
+            "ranks": rows,
+            "last_common": {"op": common.op, "shapes": list(common.shapes), "site": common.site}
+            if common
+            else None,
+        },
+        site=waiting.site if waiting else None,
+    )
+
+
+def _state(state: RankState) -> str:
+    if state.code is not None:
+        return "died" if state.code else "ended"
+    return "enter" if state.inside else "leave"
+
+
+def last_common(states: Sequence[RankState]) -> Collective | None:
+    """The latest collective that all ranks have passed."""
+    if not all(state.passed for state in states):
+        return None
+    passed = [{(call.sequence, call.op): call for call in state.passed} for state in states]
+    shared = set.intersection(*(set(calls) for calls in passed))
+    return passed[0][max(shared)] if shared else None

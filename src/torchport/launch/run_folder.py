@@ -1,0 +1,81 @@
+"""The run folder ``.torchport/runs/<time>-<name>/``: how it is made and found again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import time
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+HOME = ".torchport"
+LATEST = "latest"
+
+
+class RunMissing(Exception):
+    """A run that cannot be found."""
+
+
+def new_run_folder(project: Path, name: str, started: float) -> Path:
+    """Makes the folder of a new run; for a project that cannot be written, among temporary files."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(started))
+    title = f"{stamp}-{re.sub(r'[^A-Za-z0-9._-]+', '-', name)[:60] or 'run'}"
+    try:
+        return _make(project, title)
+    except OSError:
+        return _make(Path(tempfile.mkdtemp(prefix="torchport-")), title)
+
+
+def _make(parent: Path, title: str) -> Path:
+    home = parent / HOME
+    runs = home / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    ignore = home / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+    for number in range(1, 10_000):
+        folder = runs / (title if number == 1 else f"{title}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        (folder / "logs").mkdir()
+        return folder
+    raise FileExistsError(title)
+
+
+def find_run(name: str, project: Path) -> Path:
+    """The folder of a run given by its name, by a path, or as "latest". Raises RunMissing."""
+    runs = project / HOME / "runs"
+    if name == LATEST:
+        made = sorted(runs.glob("*/plan.json"), key=lambda path: (path.stat().st_mtime_ns, path.parent.name))
+        if made:
+            return made[-1].parent
+        raise RunMissing(f"{runs}: no run yet")
+    for folder in (runs / name, Path(name)):
+        if (folder / "plan.json").is_file():
+            return folder
+    raise RunMissing(f"{name}: no such run in {runs}")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes a JSON file by rename: no reader ever sees half of it. A full disk is no reason to stop."""
+    content = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fresh.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+
+
+def state(pid: int, started: float) -> dict[str, Any]:
+    """What tells a later command whether the run still lives: pid, start time and the machine's boot."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        boot = None
+    return {"pid": pid, "started": started, "boot": boot}

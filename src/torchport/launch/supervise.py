@@ -1,0 +1,210 @@
+"""Supervision: starts the ranks of a job and stays until the last one has ended, by itself or by us."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchport.launch.follow import Follower
+from torchport.launch.hang import RankState, Verdict, first_failure, judge, judge_failure, judge_timeout
+from torchport.launch.processes import Process
+from torchport.process import send, start
+
+LOOK_EVERY_S = 0.05
+# How long a program may take to end after it was asked to, before it is killed.
+END_WITHIN_S = 5.0
+# How long the other ranks go on after one has failed: they may be about to say something of their own.
+AFTER_FAILURE_S = 3.0
+# Below this share of a core a rank counts as waiting; gloo moves data with the processor.
+IDLE_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a job ended. ``codes`` are the ranks' exit codes in order (negative: the signal).
+
+    ``reason`` is "ended", "failed" (a rank failed, and with it the job), "hung", "timeout" or "interrupted".
+    """
+
+    codes: tuple[int, ...]
+    reason: str
+    verdict: Verdict | None
+    seconds: float
+
+
+class _Rank:
+    """A started process with what is known of its progress."""
+
+    def __init__(self, process: Process, child: subprocess.Popen[bytes], now: float, follow: bool) -> None:
+        self.process = process
+        self.follow = follow
+        self.child = child
+        self.follower = Follower(process.record_path)
+        self._busy_at = now
+        self._looked: tuple[float, float] = (now, 0.0)
+
+    def look(self, now: float) -> RankState:
+        """What the rank is doing. Time in a collective counts only while the rank computes nothing."""
+        code = self.child.poll()
+        if not self.follow:
+            return RankState(self.process.rank, code)
+        self.follower.look(now)
+        since, used_s = self._looked
+        if now - since >= 0.5:
+            total_s = _cpu_seconds(self.child.pid)
+            if total_s - used_s > IDLE_SHARE * (now - since):
+                self._busy_at = now
+            self._looked = (now, total_s)
+        waits = self.follower.waits_in()
+        call, entered = waits if waits else (None, now)
+        return RankState(
+            rank=self.process.rank,
+            code=code,
+            inside=call,
+            waits_s=now - max(entered, self._busy_at),
+            passed=tuple(self.follower.passed),
+        )
+
+
+def supervise(
+    processes: Sequence[Process],
+    *,
+    folder: str,
+    environ: Mapping[str, str],
+    timeout_s: float | None = None,
+    started: Callable[[int], None] = lambda pid: None,
+    output: int | None = None,
+) -> Ending:
+    """Runs the ranks and returns how they ended.
+
+    A single rank stays in our process group, so that it reads the terminal as it would alone. Several get
+    groups of their own and a signal each; ``output`` is a file descriptor for rank 0 in place of our standard
+    output. Raises ProgramMissing where the interpreter cannot be started.
+    """
+    begin = time.monotonic()
+    several = len(processes) > 1
+    ranks: list[_Rank] = []
+    with _signals() as caught:
+        try:
+            for process in processes:
+                child = _start(process, folder, environ, several, output)
+                ranks.append(_Rank(process, child, time.monotonic(), follow=several))
+            started(ranks[0].child.pid)
+            reason, verdict = _watch(ranks, caught, begin, timeout_s)
+        finally:
+            _stop(ranks, caught)
+    codes = tuple(rank.child.wait() for rank in ranks)
+    return Ending(codes, reason, verdict, time.monotonic() - begin)
+
+
+def _start(
+    process: Process, folder: str, environ: Mapping[str, str], own_group: bool, output: int | None
+) -> subprocess.Popen[bytes]:
+    Path(process.spec_path).write_text(process.spec, encoding="utf-8")
+    environ = {**environ, **dict(process.env)}
+    if process.log_path is None:
+        return start(process.argv, folder=folder, environ=environ, own_group=own_group, stdout=output)
+    with open(process.log_path, "wb") as log:
+        return start(
+            process.argv, folder=folder, environ=environ, own_group=own_group, stdout=log, apart=True
+        )
+
+
+def _watch(
+    ranks: Sequence[_Rank], caught: list[int], begin: float, timeout_s: float | None
+) -> tuple[str, Verdict | None]:
+    """Waits until all ranks have ended or there is a reason to stop them."""
+    failed_at: float | None = None
+    first: int | None = None
+    while True:
+        now = time.monotonic()
+        states = [rank.look(now) for rank in ranks]
+        if caught:
+            return "interrupted", None
+        first = first if first is not None else first_failure(states)
+        if all(state.code is not None for state in states):
+            return ("ended", None) if first is None else ("failed", judge_failure(states, first))
+        if (verdict := judge(states)) is not None:
+            return ("hung" if first is None else "failed"), verdict
+        if timeout_s is not None and now - begin > timeout_s:
+            return "timeout", judge_timeout(states)
+        if first is not None:
+            failed_at = failed_at or now
+            waiting = any(state.inside for state in states if state.code is None)
+            if now - failed_at > (END_WITHIN_S + AFTER_FAILURE_S if waiting else AFTER_FAILURE_S):
+                return "failed", judge_failure(states, first)
+        time.sleep(LOOK_EVERY_S)
+
+
+def _stop(ranks: Sequence[_Rank], caught: list[int]) -> None:
+    """Ends what still runs: as the user asked if they did, else politely, then for good."""
+    if caught:
+        _pass_on(ranks, caught)
+    for rank in ranks:
+        send(rank.child, signal.SIGTERM)
+    _wait(ranks, END_WITHIN_S)
+    for rank in ranks:
+        send(rank.child, signal.SIGKILL)
+    _wait(ranks, None)
+
+
+def _pass_on(ranks: Sequence[_Rank], caught: list[int]) -> None:
+    """Hands a Ctrl-C on once and lets the program clean up as long as it likes; the next signal kills it."""
+    number = signal.SIGINT if caught[0] == signal.SIGINT else signal.SIGTERM
+    # The terminal has sent its Ctrl-C to all of its foreground group, a single rank included.
+    if not (number == signal.SIGINT and len(ranks) == 1 and _in_foreground()):
+        for rank in ranks:
+            send(rank.child, number)
+    seen = len(caught)
+    while any(rank.child.poll() is None for rank in ranks) and len(caught) == seen:
+        time.sleep(LOOK_EVERY_S)
+    if len(caught) > seen:
+        for rank in ranks:
+            send(rank.child, signal.SIGKILL)
+
+
+def _wait(ranks: Sequence[_Rank], limit_s: float | None) -> None:
+    end = None if limit_s is None else time.monotonic() + limit_s
+    while any(rank.child.poll() is None for rank in ranks) and (end is None or time.monotonic() < end):
+        time.sleep(LOOK_EVERY_S)
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Collects the signals that ask us to stop, in place of their usual effect."""
+    caught: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {
+        number: signal.signal(number, lambda received, frame: caught.append(received)) for number in numbers
+    }
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _in_foreground() -> bool:
+    """True where our terminal, if we have one, sends its Ctrl-C to our process group."""
+    for stream in (0, 1, 2):
+        try:
+            return os.tcgetpgrp(stream) == os.getpgrp()
+        except OSError:
+            continue
+    return False
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Processor time that a process has used, 0.0 where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return 0.0

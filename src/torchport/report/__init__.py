@@ -1,0 +1,1 @@
+"""Nouns → text, JSON, HTML: pure functions that return a string."""

@@ -1,0 +1,5 @@
+"""Imported by errors.py and bytecode.py."""
+
+
+def reshape(values):
+    return values.shape

@@ -1,0 +1,1 @@
+"""Tells good reviews from bad ones."""

@@ -1,0 +1,3 @@
+from .bag import BagOfWords
+
+__all__ = ["BagOfWords"]

@@ -1,0 +1,55 @@
+"""[tool.torchport]: what it may say, and what is said of a mistake in it."""
+
+import pytest
+
+from torchport.config import Config, ConfigError, load
+
+
+def write(folder, text):
+    (folder / "pyproject.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", Config()),
+        ('[project]\nname = "x"\n', Config()),
+        ('[tool.torchport]\ngpu = "l4"\ngpus = 2\n', Config(gpu="l4", gpus=2)),
+        (
+            '[tool.torchport]\npython = "env/bin/python"\nlang = "zh"\n',
+            Config(python="env/bin/python", lang="zh"),
+        ),
+        (
+            '[tool.torchport]\nentry = "train.py"\nselect = ["R1"]\n[tool.torchport.run]\nshm = "8g"\n',
+            Config(),
+        ),
+    ],
+)
+def test_load(tmp_path, text, expected):
+    assert load(write(tmp_path, text)) == expected
+
+
+def test_no_file_is_no_configuration(tmp_path):
+    assert load(tmp_path) == Config()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[tool.torchport]\ngpu_s = 2\n", ["[tool.torchport]", "'gpu_s'", "did you mean gpus?"]),
+        ("[tool.torchport]\nzzzzzz = 2\n", ["'zzzzzz'", "known are entry, python"]),
+        ("[tool.torchport.image]\nbse = 'x'\n", ["[tool.torchport.image]", "'bse'", "did you mean base?"]),
+        ('[tool.torchport]\ngpus = "2"\n', ["gpus = '2'", "a whole number"]),
+        ("[tool.torchport]\ngpus = true\n", ["gpus = True", "a whole number"]),
+        ("[tool.torchport]\ngpus = 0\n", ["gpus = 0", "at least one"]),
+        ('[tool.torchport]\nlang = "fr"\n', ["lang = 'fr'", "en, zh"]),
+        ("[tool]\ntorchport = 3\n", ["[tool.torchport] is 3"]),
+        ("[tool.torchport\n", ["pyproject.toml", "line 1"]),
+    ],
+)
+def test_mistakes_are_named(tmp_path, text, words):
+    with pytest.raises(ConfigError) as caught:
+        load(write(tmp_path, text))
+    for word in words:
+        assert word in str(caught.value)
