@@ -25,10 +25,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
+sys.path.insert(0, str(HERE))
 
 from public_projects import PROJECTS, Project  # noqa: E402
-from torchport.record import RecordError, read  # noqa: E402
 
 RESULTS = HERE / "public_results.json"
 LIMIT_S = 120
@@ -88,8 +87,10 @@ def call(argv: list[str], folder: Path, env: dict[str, str]) -> tuple[int | None
         try:
             out, err = process.communicate(timeout=LIMIT_S)
             code = process.returncode
-        except subprocess.TimeoutExpired:
+        except BaseException as stop:
             os.killpg(process.pid, 9)
+            if not isinstance(stop, subprocess.TimeoutExpired):
+                raise
             out, err = process.communicate()
             code = None
     return code, round(time.monotonic() - start, 1), out, err
@@ -110,7 +111,7 @@ class Bench:
     scratch: Path
 
     def environment(self, project: Project, home: Path) -> dict[str, str]:
-        paths = [str(home / "stand_ins"), str(HERE.parent / "src")]
+        paths = [str(home / "stand_ins"), os.environ.get("PYTHONPATH") or str(HERE.parent / "src")]
         if project.importable is not None:
             paths.append(str((home / "work" / project.folder / project.importable).resolve()))
         return {
@@ -119,6 +120,7 @@ class Bench:
             "PATH": f"{HERE / 'stand_ins' / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "FAKE_IMAGES": str(project.images),
             "MPLBACKEND": "agg",
+            "PYTHONHASHSEED": "0",
             "OMP_NUM_THREADS": "2",
             "WANDB_MODE": "disabled",
         }
@@ -157,23 +159,21 @@ class Bench:
         folder, env = self.prepare(project, "rehearsal")
         options = ["--steps", str(project.steps), "--gpus", str(project.gpus), "--format", "json"]
         command = ["-m", "torchport", "rehearse", *options, *shlex.split(project.command)]
-        code, seconds, _, err = call([self.python, *command], folder, env)
-        records = []
-        for path in sorted(folder.glob(".torchport/runs/*/record*.jsonl")):
-            try:
-                records.append(read(path))
-            except RecordError as error:
-                err = f"{err}\n{error}"
-        seen = [finding for record in records for finding in record.findings]
-        kept = [finding for finding in seen if finding.severity != "info"]
+        code, seconds, out, err = call([self.python, *command], folder, env)
+        try:
+            report = json.loads(out)
+        except ValueError:
+            return Run(code, seconds, last_words(err or out))
+        findings, ranks = report["findings"], report["ranks"]
+        places = [place(finding) for finding in findings if finding["severity"] != "info"]
         return Run(
             code,
             seconds,
             last_words(err) if code not in (0, 1) else "",
-            tuple(loss.value.hex() for loss in records[0].losses) if records else (),
-            max((len(record.steps) for record in records), default=0),
-            dict(sorted(Counter(finding.id for finding in seen).items())),
-            str(kept[0].site) if kept else "",
+            tuple(loss["hex"] for loss in ranks[0]["losses"]) if ranks else (),
+            max((len(rank["steps"]) for rank in ranks), default=0),
+            dict(sorted(Counter(finding["id"] for finding in findings).items())),
+            places[0] if places else "",
         )
 
     def row(self, project: Project) -> Row:
@@ -195,6 +195,11 @@ class Bench:
             rehearsal.first,
             losses,
         )
+
+
+def place(finding: dict[str, Any]) -> str:
+    where = finding["location"]
+    return f"{where['path']}:{where['line']}" if where else ""
 
 
 def compare(plain: Run, rehearsal: Run) -> str:
@@ -226,12 +231,8 @@ def brief(row: dict[str, Any] | None) -> str:
     return f"{done}, {sum(row['findings'].values())} findings, losses {row['losses']}"
 
 
-def save(rows: list[Row], column: str) -> dict[str, Any]:
-    saved: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    for row in rows:
-        saved.setdefault(row.name, {})[column] = asdict(row)
+def write_results(saved: dict[str, Any]) -> None:
     RESULTS.write_text(json.dumps(saved, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
-    return saved
 
 
 def main() -> None:
@@ -253,7 +254,8 @@ def main() -> None:
         print(f"no clone of {', '.join(missing)} in {options.checkouts}: left out", file=sys.stderr)
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(options.python, checkouts, options.keep or Path(scratch))
-        rows = []
+        rows: list[Row] = []
+        saved: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         for project in chosen:
             if project.source[0].replace("/", "+") in missing:
                 continue
@@ -263,7 +265,10 @@ def main() -> None:
                 print(f"{project.name}: {run}, {len(run.losses)} losses, {run.seconds} s", flush=True)
             else:
                 rows.append(bench.row(project))
-        saved = save(rows, options.save) if options.save else json.loads(RESULTS.read_text() if RESULTS.exists() else "{}")
+                print(table(rows[-1:], saved).splitlines()[-1], file=sys.stderr, flush=True)
+                if options.save:
+                    saved.setdefault(project.name, {})[options.save] = asdict(rows[-1])
+                    write_results(saved)
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=1, ensure_ascii=False))
     elif rows:

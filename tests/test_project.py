@@ -1,11 +1,13 @@
 """The user's project: where it begins, which files come near a name, whether it expects a launcher."""
 
+import json
+import os
 import textwrap
 from pathlib import Path
 
 import pytest
 
-from torchport.project import expects_launcher, find_project, module_file, nearest_files
+from torchport.project import expects_launcher, find_project, module_file, nearest_files, source_reader
 
 HOME = Path("/home/somebody")
 
@@ -94,3 +96,55 @@ def test_module_file(tmp_path):
     assert module_file("pkg.train", tmp_path) == tmp_path / "pkg" / "train.py"
     assert module_file("pkg.tool", tmp_path) == tmp_path / "pkg" / "tool" / "__main__.py"
     assert module_file("http.server", tmp_path) is None
+
+
+def test_only_sources_of_the_project_are_read(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "a.py").write_text("x = 1\n")
+    (root / "latin.py").write_bytes(b"# caf\xe9\n")
+    (root / "long.py").write_bytes(b"#" * 600_000)
+    (tmp_path / "secret.py").write_text("password")
+    (root / "link.py").symlink_to(tmp_path / "secret.py")
+    os.mkfifo(root / "pipe.py")
+    read = source_reader(root)
+    assert read("a.py") == "x = 1\n"
+    assert read("latin.py") == "# caf\ufffd\n"
+    outside = (
+        "link.py",
+        "../secret.py",
+        str(tmp_path / "secret.py"),
+        "/etc/passwd",
+        "../secret.ipynb cell [1]",
+    )
+    for path in (*outside, "long.py", "pipe.py", ".", "no.py", "nul\0.py", "x" * 5000, "half\udce9.py", ""):
+        assert read(path) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("demo.ipynb cell [1]", "import torch\nx = 1"),
+        ("demo.ipynb cell [2]", "y = 2"),
+        ("demo.ipynb cell [3]", None),
+        ("demo.ipynb cell [0]", None),
+        ("old.ipynb cell [1]", "z = 3"),
+        ("broken.ipynb cell [1]", None),
+        ("list.ipynb cell [1]", None),
+        ("no.ipynb cell [1]", None),
+    ],
+)
+def test_sources_of_notebook_cells(tmp_path, place, expected):
+    cells = [
+        {"cell_type": "markdown", "source": ["# title"]},
+        {"cell_type": "code", "source": ["import torch\n", "x = 1"], "metadata": {}},
+        {"cell_type": "code", "source": "  \n", "metadata": {}},
+        {"cell_type": "code", "source": "no()", "metadata": {"tags": ["skip-execution"]}},
+        {"cell_type": "code", "source": "y = 2"},
+    ]
+    (tmp_path / "demo.ipynb").write_text(json.dumps({"cells": cells}))
+    old = {"worksheets": [{"cells": [{"cell_type": "code", "input": ["z = 3"]}]}]}
+    (tmp_path / "old.ipynb").write_text(json.dumps(old))
+    (tmp_path / "broken.ipynb").write_text("{")
+    (tmp_path / "list.ipynb").write_text("[[]]")
+    assert source_reader(tmp_path)(place) == expected

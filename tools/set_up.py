@@ -6,6 +6,7 @@ the programs that only the full tests use. Standard library only, so that any Py
 
 import argparse
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -53,7 +54,7 @@ def make_environment(what: str, torch: str) -> None:
     say("Setting up .venv, once. It takes about a minute, or as long as it takes to download torch.")
     steps = (
         *(() if usable else (("a virtual environment, about 5 s", make_venv),)),
-        ("torch, from 20 s to some minutes", lambda: pip("install", torch, "numpy")),
+        ("torch, from 20 s to some minutes", lambda: pip("install", *shlex.split(torch), "numpy")),
         ("torchport and its tools, about 20 s", lambda: pip("install", "--editable", package)),
     )
     for number, (title, step) in enumerate(steps, 1):

@@ -13,7 +13,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from torchport.text import LANGUAGES, _
+from torchport.text import LANGUAGES, _, mark
 
 # Every key that any command reads, with its type; a table lists its own keys.
 KEYS: dict[str, type | dict[str, type]] = {
@@ -33,7 +33,7 @@ KEYS: dict[str, type | dict[str, type]] = {
     "report": {"metrics": list, "gates": dict},
 }
 
-TYPES = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
+TYPES = {str: mark("a text"), int: mark("a whole number"), list: mark("a list"), dict: mark("a table")}
 
 
 class ConfigError(Exception):

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import ast
 import difflib
+import json
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "environment.yml", ".git")
 LAUNCHER_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE"})
 RUNNABLE = (".py", ".ipynb")
+
+# A notebook may hold pictures; a source that is longer than this was not written by hand.
+MOST_BYTES = 50_000_000
+MOST_CHARACTERS = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,44 @@ def _runnable(folder: Path, depth: int = 2) -> Iterator[Path]:
             yield entry
         elif depth and entry.is_dir() and not entry.name.startswith((".", "__")):
             yield from _runnable(entry, depth - 1)
+
+
+def source_reader(root: Path) -> Callable[[str], str | None]:
+    """Gives the source of a place by the path that a record has for it, None where there is nothing to show.
+
+    Reads regular files below ``root`` and nothing else: a record may come from anywhere. A place in a
+    notebook, ``demo.ipynb cell [3]``, gives the source of that cell.
+    """
+    root = root.resolve()
+
+    def read(path: str) -> str | None:
+        cell = _CELL.fullmatch(path)
+        try:
+            file = (root / (cell["path"] if cell else path)).resolve()
+            if not file.is_relative_to(root) or not file.is_file() or file.stat().st_size > MOST_BYTES:
+                return None
+            text = file.read_text("utf-8", errors="replace")
+            source = _cell_source(text, int(cell["number"])) if cell else text
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+        return source if len(source) <= MOST_CHARACTERS else None
+
+    return read
+
+
+_CELL = re.compile(r"(?P<path>.+\.ipynb) cell \[(?P<number>[1-9]\d*)\]", re.DOTALL)
+
+
+def _cell_source(notebook: str, number: int) -> str:
+    """The code cell of that number, counted as a rehearsal does: those that are run and not empty."""
+    content = json.loads(notebook)
+    cells = [cell for sheet in content.get("worksheets") or [content] for cell in sheet["cells"]]
+    sources = [
+        "".join(cell.get("source", cell.get("input", "")))
+        for cell in cells
+        if cell["cell_type"] == "code" and "skip-execution" not in cell.get("metadata", {}).get("tags", ())
+    ]
+    return [source for source in sources if source.strip()][number - 1]
 
 
 def expects_launcher(entry: Path, root: Path) -> bool:

@@ -17,7 +17,7 @@ peak        gpu, bytes, step, holders ([what, module or null, site or null, byte
 collective  sequence, op, shapes, dtype, site, state ("enter" or "leave")
 totals      operators ([op, count], …), syncs ([site, op, count], …), draws ([site, op, count], …),
             transfers ([site, direction, pinned, count, bytes], …), findings ([number, count], …)
-exit        code, reason (finished, steps, error, interrupted, timeout, oom, hung), error, seconds
+exit        code, reason (finished, exited, steps, error, interrupted, timeout, oom, hung), error, seconds
 =========== ===========================================================================================
 """
 

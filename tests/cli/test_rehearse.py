@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import pytest
 
@@ -59,9 +58,9 @@ def command(*words):
 
 
 def rehearse(project, *words, **options):
-    environ = {**os.environ, "PYTHONUTF8": "1", "LANG": "C.UTF-8", **options.pop("environ", {})}
+    environ = {**os.environ, "PYTHONUTF8": "1", "LANG": "C.UTF-8"}
     return subprocess.run(
-        command(*words), cwd=project, capture_output=True, text=True, env=environ, timeout=120, check=False, **options
+        command(*words), cwd=project, env=environ, capture_output=True, text=True, check=False, **options
     )
 
 
@@ -88,14 +87,12 @@ def test_a_fault_is_found_and_the_run_is_kept(project):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("options", "code", "steps"),
-    [([], 0, 3), (["--steps", "2"], 0, 2), (["--gpu", "rtx 4090", "--gpus", "2"], 0, 3), (["--strict"], 0, 3)],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+    ("options", "steps"), [("", 3), ("--steps 2", 2), ("--gpu rtx4090 --gpus 2", 3), ("--strict", 3)]
 )
-def test_a_correct_program(project, options, code, steps):
+def test_a_correct_program(project, options, steps):
     write(project, CLEAN)
-    done = rehearse(project, *options, "train.py")
-    assert done.returncode == code, done.stdout + done.stderr
+    done = rehearse(project, *options.split(), "train.py")
+    assert done.returncode == 0, done.stdout + done.stderr
     assert len(read(run_folder(project) / "record.jsonl").steps) == steps
 
 
@@ -139,11 +136,12 @@ def test_chinese(project):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("words", [["-m", "pkg.train", "-v"], ["--", "python", "-m", "pkg.train", "-v"]], ids=" ".join)
+@pytest.mark.parametrize("words", ["-m pkg.train -v", "-- python -m pkg.train -v"])
 def test_a_module(project, words):
     (project / "pkg").mkdir()
-    write(project, "import sys, torch\nprint(__name__, sys.argv[1:], torch.cuda.device_count())", "pkg/train.py")
-    done = rehearse(project, "--gpus", "2", *words)
+    program = "import sys, torch\nprint(__name__, sys.argv[1:], torch.cuda.device_count())"
+    write(project, program, "pkg/train.py")
+    done = rehearse(project, "--gpus", "2", *words.split())
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "__main__ ['-v'] 2"), done.stderr
 
 
@@ -151,7 +149,8 @@ def test_a_module(project, words):
 def test_a_notebook(project):
     cells = [["import torch\n", "x = torch.ones(2, device='cuda')"], ["print(x.device)"]]
     rows = [{"cell_type": "code", "source": cell, "metadata": {}, "outputs": []} for cell in cells]
-    write(project, json.dumps({"cells": rows, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), "book.ipynb")
+    book = {"cells": rows, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    write(project, json.dumps(book), "book.ipynb")
     done = rehearse(project, "book.ipynb")
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "cuda:0"), done.stderr
 
@@ -193,8 +192,8 @@ def test_a_killed_program_leaves_what_it_had_recorded(project):
 
 @pytest.mark.full
 def test_timeout(project):
-    write(project, TRAIN + "    import time; time.sleep(100)\n")
-    done = rehearse(project, "--timeout", "6", "train.py")
+    write(project, TRAIN + "    import time; time.sleep(1000)\n")
+    done = rehearse(project, "--timeout", "20", "train.py")
     assert done.returncode == 5
     assert "R101" in done.stdout
     assert read(run_folder(project) / "record.jsonl").exit["reason"] == "timeout"
@@ -202,7 +201,7 @@ def test_timeout(project):
 
 @pytest.mark.full
 def test_ctrl_c(project):
-    write(project, TRAIN + "    print('waiting', flush=True)\n    import time; time.sleep(100)\n")
+    write(project, TRAIN + "    print('waiting', flush=True)\n    import time; time.sleep(1000)\n")
     child = subprocess.Popen(
         command("train.py"), cwd=project, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -237,21 +236,21 @@ def test_ranks(project, words):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("then", "code", "id", "lines"),
+    ("then", "options", "code", "id"),
     [
-        ("dist.all_reduce(value) if rank else dist.barrier()", 5, "R401", ["train.py:9", "train.py:8"]),
-        ("dist.all_reduce(value) if rank else sys.exit(1)", 4, "R402", ["train.py:9", "train.py:8"]),
-        ("dist.all_reduce(value) if rank == 0 else os.kill(os.getpid(), 9)", 4, "R402", ["train.py:9"]),
-        ("dist.all_reduce(value) if rank == 0 else time.sleep(100)", 5, "R405", ["train.py:9"]),
+        ("dist.all_reduce(value) if rank else dist.barrier()", [], 5, "R401"),
+        ("dist.all_reduce(value) if rank else sys.exit(1)", [], 4, "R402"),
+        ("dist.all_reduce(value) if rank == 0 else os.kill(os.getpid(), 9)", [], 4, "R402"),
+        ("dist.all_reduce(value) if rank == 0 else time.sleep(1000)", ["--timeout", "30"], 5, "R405"),
     ],
 )
-def test_ranks_that_wait_for_ever(project, then, code, id, lines):
+def test_ranks_that_wait_for_ever(project, then, options, code, id):
     write(project, RANKS.format(then=then))
-    done = rehearse(project, "--gpus", "2", "--timeout", "20", "train.py")
+    done = rehearse(project, "--gpus", "2", *options, "train.py")
     assert done.returncode == code, done.stdout + done.stderr
     assert id in done.stdout
-    for line in lines:
-        assert line in done.stdout
+    # Where it waits, and the last collective that all ranks passed.
+    assert "train.py:10" in done.stdout and "train.py:9" in done.stdout
 
 
 @pytest.mark.full
@@ -300,11 +299,11 @@ def test_the_configuration_is_used(project):
 
 
 @pytest.mark.full
-def test_a_record_that_cannot_be_written_does_not_stop_the_program(project):
-    write(project, CLEAN)
-    full = Path("/dev/full")
-    if not full.exists():
-        pytest.skip("needs /dev/full")
-    limited = ["bash", "-c", 'ulimit -f 4; exec "$@"', "bash", *command("train.py")]
+def test_a_record_that_can_grow_no_further_stops_nothing(project):
+    # A limit on the size of files is what a full disk looks like to whoever appends.
+    write(project, "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + textwrap.dedent(CLEAN))
+    limited = ["bash", "-c", 'ulimit -f 2; exec "$@"', "bash", *command("train.py")]
     done = subprocess.run(limited, cwd=project, capture_output=True, text=True, timeout=120, check=False)
     assert "arguments []" in done.stdout, done.stderr
+    assert "the record stops here" in done.stderr
+    assert "rehearsed train.py" in done.stdout

@@ -17,16 +17,16 @@ from torchport.record import Site
 LONG = PATIENCE_S + 1
 
 
-def call(op="all_reduce", sequence=3, shapes=("[8]",), line=10):
-    return Collective(op, sequence, shapes, "float32", Site("train.py", line))
+def call(op="all_reduce", sequence=3, shapes=("[8]",), line=10, group="0"):
+    return Collective(op, sequence, shapes, "float32", Site("train.py", line), group)
 
 
 def waits(rank, inside, seconds=LONG, passed=()):
     return RankState(rank, None, inside, seconds, tuple(passed))
 
 
-def ended(rank, code, passed=(), inside=None):
-    return RankState(rank, code, inside, 0.0, tuple(passed))
+def ended(rank, code, passed=(), inside=None, entered=0):
+    return RankState(rank, code, inside, 0.0, tuple(passed), entered)
 
 
 def busy(rank, passed=()):
@@ -45,11 +45,13 @@ CASES = {
     ),
     "a send and its receive": ([waits(0, call("send")), waits(1, call("recv"))], None),
     "a receive that meets a reduction": ([waits(0, call("recv")), waits(1, call())], ("R401", None)),
-    "counts differ, as with groups": ([waits(0, call(sequence=3)), waits(1, call(sequence=4))], None),
-    "counts differ for long": (
-        [waits(0, call(sequence=3), 60), waits(1, call(sequence=4), 60)],
+    "the same for the second time": (
+        [waits(0, call(sequence=3)), waits(1, call(sequence=4))],
         ("R401", None),
     ),
+    "the same in another group": ([waits(0, call()), waits(1, call(group="1"))], ("R401", None)),
+    "no end in sight": ([waits(0, call(), 60), waits(1, call(), 60)], ("R401", None)),
+    "both receive": ([waits(0, call("recv"), 60), waits(1, call("recv"), 60)], ("R401", None)),
     "one has failed": ([waits(0, call()), ended(1, 1)], ("R402", 1)),
     "one was killed": ([ended(0, -9), waits(1, call())], ("R402", 0)),
     "one had fewer batches and is done": ([waits(0, call()), ended(1, 0)], ("R402", 1)),
@@ -85,7 +87,7 @@ def test_the_verdict_names_rank_line_and_last_common_collective():
 @pytest.mark.parametrize(
     ("states", "expected"),
     [
-        ([ended(0, 1, passed=[call(sequence=5)]), ended(1, 1, passed=[call(sequence=4)])], 1),
+        ([ended(0, 1, entered=5), ended(1, 1, entered=4)], 1),
         ([ended(0, 1), ended(1, 0)], 0),
         ([ended(0, 0), busy(1)], None),
     ],
@@ -97,10 +99,10 @@ def test_first_failure(states, expected):
 @pytest.mark.parametrize(
     ("states", "failed", "expected"),
     [
-        ([ended(0, 1, passed=[call(sequence=5)]), ended(1, 1, passed=[call(sequence=4)])], 1, "R402"),
-        ([ended(0, 1, inside=call(sequence=5)), ended(1, 1, passed=[call(sequence=4)])], 1, "R402"),
+        ([ended(0, 1, entered=5), ended(1, 1, entered=4)], 1, "R402"),
+        ([ended(0, 1, inside=call(), entered=4), ended(1, 1, entered=4)], 1, "R402"),
         ([ended(0, 1), ended(1, 1)], 0, None),
-        ([ended(0, 1, passed=[call()]), ended(1, 0, passed=[call()])], 0, None),
+        ([ended(0, 1, entered=4), ended(1, 0, entered=4)], 0, None),
     ],
 )
 def test_judge_failure(states, failed, expected):

@@ -1,8 +1,8 @@
 """Small complete projects: the right one rehearses clean, the faulty one shows every fault at its two lines.
 
-Each folder here is a project as a user writes it, twice. In the faulty copy the comment ``# BORN 2`` stands on the
-line that made (or should have moved) the tensor of fault 2, ``# MEET 2 R101 labels`` on the line where it met the
-others, with the finding's id and, where the source tells it, the tensor's name.
+Each folder here is a project as a user writes it, twice. In the faulty copy the comment ``# BORN 2`` stands
+on the line that made (or should have moved) the tensor of fault 2, ``# MEET 2 R101 labels`` on the line where
+it met the others, with the finding's id and, where the source tells it, the tensor's name.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ pytestmark = pytest.mark.full
 class Project:
     """What project.toml says.
 
-    ``entry`` is the command line, ``steps`` and ``losses`` how many optimizer steps and backward passes a rank
-    makes. ``trace`` is "exact" where the losses must be the CPU's bit for bit, else "close"; ``same_trace`` is
-    false where the faults change what is computed on the CPU, too; ``advice`` lists ids of findings that hold for
-    the right project.
+    ``entry`` is the command line, ``steps`` and ``losses`` are how many optimizer steps and backward passes
+    a rank makes. ``trace`` is "exact" where the losses must be the CPU's bit for bit, else "close";
+    ``same_trace`` is false where the faults change what is computed on the CPU, too; ``advice`` lists ids of
+    findings that hold for the right project.
     """
 
     name: str
@@ -109,7 +109,9 @@ def cpu_trace(project: Project, kind: str) -> tuple[tuple[float, ...], ...]:
         engine = Rehearse(str(private_folder(ENVIRON, folder)), 29871, "plain")
         processes = engine.processes(plan, folder, ENVIRON)
         with open(os.devnull, "wb") as output:
-            ending = supervise(processes, folder=str(place), environ=ENVIRON, timeout_s=120, output=output.fileno())
+            ending = supervise(
+                processes, folder=str(place), environ=ENVIRON, timeout_s=120, output=output.fileno()
+            )
         assert not any(ending.codes)
         return traces(project, [read(process.record_path) for process in processes])
 
@@ -126,7 +128,8 @@ def same(project: Project, kind: str, records: tuple[Record, ...]) -> bool:
     mine, cpu = traces(project, records), cpu_trace(project, kind)
     if project.trace == "exact":
         return mine == cpu
-    return all(math.isclose(a, b, rel_tol=1e-5) for one, two in zip(mine, cpu) for a, b in zip(one, two))
+    pairs = [pair for one, two in zip(mine, cpu, strict=True) for pair in zip(one, two, strict=True)]
+    return all(math.isclose(a, b, rel_tol=1e-5) for a, b in pairs)
 
 
 @dataclass(frozen=True)
@@ -180,9 +183,8 @@ def shown(observation: Observation) -> tuple[str, str, set[str], str | None]:
 def test_right(name: str, tmp_path: Path) -> None:
     project = load(name)
     run = rehearsed(project, "right", tmp_path)
-    serious = [finding for finding in run.findings if finding.severity >= Severity.WARNING]
-    assert [f"{finding.location}: {finding.id} {finding.message}" for finding in serious if
-            finding.id not in project.advice] == []
+    serious = [f for f in run.findings if f.severity >= Severity.WARNING and f.id not in project.advice]
+    assert [f"{finding.location}: {finding.id} {finding.message}" for finding in serious] == []
     assert same(project, "right", run.records)
 
 
@@ -190,17 +192,15 @@ def test_right(name: str, tmp_path: Path) -> None:
 def test_faulty(name: str, tmp_path: Path) -> None:
     project = load(name)
     run = rehearsed(project, "faulty", tmp_path)
-    seen = [o for record in run.records for o in record.findings if o.severity != "info" and o.id not in project.advice]
+    seen = [o for record in run.records for o in record.findings if o.severity != "info"]
     wanted = planted(project)
     assert wanted
 
     unplanted = [shown(o) for o in seen if not any(_is(o, one) for one in wanted)]
     missing = [one for one in wanted if not any(_is(o, one) for o in seen)]
     assert (missing, unplanted) == ([], [])
-    misnamed = [
-        (one, shown(o)[3]) for one in wanted for o in seen if one.name and _is(o, one) and shown(o)[3] != one.name
-    ]
-    assert misnamed == []
+    named = {(one, shown(o)[3]) for one in wanted for o in seen if _is(o, one)}
+    assert [one for one in wanted if one.name and (one, one.name) not in named] == []
     # Healed, it computes what it computes on the CPU.
     assert same(project, "right" if project.same_trace else "faulty", run.records)
 

@@ -181,10 +181,14 @@ def sums(count, gpu=0):
 FINISHED = {"kind": "exit", "code": 0, "reason": "finished", "error": None, "seconds": 2.3}
 
 
+FAULTY = [*FAULTS, *steps(12), *sums(12), FINISHED]
+
+
 @pytest.fixture
 def events():
     """The parts that runs are made of."""
-    return SimpleNamespace(faults=FAULTS, steps=steps, sums=sums, finished=FINISHED, sources=SOURCES)
+    parts = {"faults": FAULTS, "steps": steps, "sums": sums, "finished": FINISHED, "faulty": FAULTY}
+    return SimpleNamespace(**parts, sources=SOURCES)
 
 
 @pytest.fixture
@@ -220,7 +224,7 @@ def ran(recorded):
 @pytest.fixture
 def faulty(ran):
     """Twelve steps with two faults, two warnings and remarks."""
-    return ran([*FAULTS, *steps(12), *sums(12), FINISHED])
+    return ran(FAULTY)
 
 
 @pytest.fixture

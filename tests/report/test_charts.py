@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from torchport.report.charts import MOST_BARS, MOST_POINTS, bars, in_bytes, lines
+from torchport.report.charts import MOST_BARS, MOST_POINTS, bars, in_bytes, lines, whole
 
 
 def hint(first, last, values):
@@ -55,6 +55,13 @@ def test_ticks_in_bytes_are_powers_of_two(size, expected):
         *expected,
         "24 MiB",
     }
+
+
+@pytest.mark.parametrize(
+    ("high", "expected"), [(1, "1 0"), (3, "3 2 1 0"), (9, "10 5 0"), (60, "60 40 20 0")]
+)
+def test_ticks_of_counts_are_whole(high, expected):
+    assert " ".join(bars([("a", [float(high)])], ends=(), hint=hint, words=whole).ticks) == expected
 
 
 def test_gaps_and_single_points():

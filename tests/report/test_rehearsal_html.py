@@ -218,7 +218,7 @@ def test_hostile_names(ran, name):
 
 def test_chinese(faulty, ran, events, read, english):
     text.set_language("zh")
-    run = ran([*events.faults, *events.steps(12), *events.sums(12), events.finished])
+    run = ran(events.faulty)
     page = render(run, read=read, language="zh")
     assert '<html lang="zh-CN">' in page
     assert "Findings" not in check(page).words

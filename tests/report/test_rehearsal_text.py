@@ -23,9 +23,9 @@ def test_two_ranks_one_killed(ran, events, golden):
     golden("two_ranks.txt", render(ran(first, second), width=100))
 
 
-def test_chinese(faulty, golden, english):
+def test_chinese(ran, events, golden, english):
     text.set_language("zh")
-    golden("chinese.txt", render(faulty, width=80))
+    golden("chinese.txt", render(ran(events.faulty), width=80))
 
 
 @pytest.mark.parametrize(
@@ -176,6 +176,14 @@ def test_hostile_names(ran, name):
     said.encode("utf-8")
     if "[red]" in name:
         assert "[red]markup[/red] :smile:" in said
+
+
+@pytest.mark.parametrize(
+    ("reason", "colour"), [("finished", "1;32"), ("steps", "1;32"), ("error", "1;31"), ("timeout", "1;31")]
+)
+def test_the_headline_is_green_only_if_all_went_well(ran, events, reason, colour):
+    said = render(ran([{**events.finished, "reason": reason}]), color=True)
+    assert said.startswith(f"\x1b[{colour}m")
 
 
 def test_the_environment_changes_nothing(faulty, monkeypatch):

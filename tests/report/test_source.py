@@ -1,11 +1,9 @@
-"""Excerpts of source, and who may be read."""
-
-import os
+"""Excerpts of source, highlighted and told."""
 
 import pytest
 from markupsafe import Markup
 
-from torchport.report.source import MOST_CHARACTERS, Note, Sources, highlight, reader
+from torchport.report.source import MOST_CHARACTERS, Note, Sources, highlight
 
 LINES = "\n".join(f"line_{number} = {number}" for number in range(1, 41)) + "\n"
 
@@ -83,29 +81,3 @@ def test_long_lines_are_cut():
     first, second = highlight("a = [" + "1, " * 5000 + "]\nb")
     assert len(first.striptags()) == MOST_CHARACTERS + 1
     assert second == "b"
-
-
-def test_only_files_of_the_project_are_read(tmp_path):
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "a.py").write_text("x = 1\n")
-    (project / "latin.py").write_bytes(b"# caf\xe9\n")
-    (project / "big.py").write_bytes(b"#" * 3_000_000)
-    (tmp_path / "secret.py").write_text("password")
-    (project / "link.py").symlink_to(tmp_path / "secret.py")
-    os.mkfifo(project / "pipe.py")
-    read = reader(project)
-    assert read("a.py") == "x = 1\n"
-    assert read("latin.py") == "# caf\ufffd\n"
-    refused = (
-        "big.py",
-        "link.py",
-        "pipe.py",
-        ".",
-        "no.py",
-        "../secret.py",
-        str(tmp_path / "secret.py"),
-        "/etc/passwd",
-    )
-    for path in (*refused, "nul\0.py", "x" * 5000, "half\udce9.py", "<cell 1>", ""):
-        assert read(path) is None

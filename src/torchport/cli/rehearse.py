@@ -164,17 +164,13 @@ def _show_logs(run: Run) -> None:
 
 
 def _write_page(path: Path, run: Run) -> None:
+    from torchport.project import source_reader
     from torchport.report import rehearsal_html
 
-    def read(name: str) -> str | None:
-        """A source file by its path in the project; one that is gone or no text is None."""
-        try:
-            return Path(run.plan.project, name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            return None
-
+    read = source_reader(Path(run.plan.project))
     try:
-        path.write_text(rehearsal_html.render(run, read=read, language=language()), encoding="utf-8")
+        page = rehearsal_html.render(run, read=read, language=language())
+        path.write_text(page, encoding="utf-8")
     except OSError as error:
         _refuse(_("--html {path}: {error}").format(path=path, error=error.strerror), 2)
 

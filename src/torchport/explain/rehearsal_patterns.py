@@ -16,6 +16,8 @@ from torchport.text import _, binary_size, mark
 _LEAST_WAITS = 3
 # A value read once a step is how people log a loss; from here on a place waits more than once a step.
 _OFTEN = 1.5
+# Copies to the GPU are shown as transfers; what the loss scaler reads, no change of the user's can spare.
+_UNAVOIDABLE = frozenset({"copy h2d", "GradScaler"})
 _LEAST_GROWTHS = 5
 # Batches of random length grow in half of all steps; a leak grows in nearly all.
 _MOSTLY = 0.75
@@ -38,7 +40,7 @@ def _syncs(records: tuple[Record, ...]) -> Iterator[Finding]:
     ranks: dict[tuple[Site, str], set[int]] = {}
     for record in records:
         for site, op, count in record.syncs:
-            if site is not None and op != "copy h2d":
+            if site is not None and op not in _UNAVOIDABLE:
                 counts[site, op] += count
                 ranks.setdefault((site, op), set()).add(record.rank)
     for (site, op), count in counts.items():

@@ -176,7 +176,7 @@ class Recorder:
             for direction, counts in machine.moved.items():
                 event[direction] = list(counts)
                 counts[:] = [0, 0]
-            machine.step, machine.healed = self.step, False
+            machine.step = self.step
             self._memory.classify(optimizer, self.step)
             event["allocated"] = [gpu.allocated for gpu in machine.gpus]
             event["peak"] = self._write_memory()

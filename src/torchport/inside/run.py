@@ -66,17 +66,18 @@ def run(
     program = _prepare(kind, list(argv), main)
     if before is not None:
         before()
-    status = _conclude(kind, main, _play(program, on_end))
+    status = _conclude(_play(program, on_end), kind, main, on_end)
     if status:
         raise SystemExit(status)
 
 
 def _play(program: Callable[[], None], on_end: Callable[[Outcome], None] | None) -> Outcome:
-    outcome = Outcome("finished", 0)
+    # No variable here or in run() may hold the error: its traceback leads back to these frames, and the
+    # cycle would keep the program's objects alive for longer than Python does.
     try:
         program()
     except StopRehearsal:
-        outcome = Outcome("steps", 0)
+        return Outcome("steps", 0)
     except SystemExit as stop:
         if on_end is not None:
             on_end(Outcome("exited", _status(stop)))
@@ -84,14 +85,16 @@ def _play(program: Callable[[], None], on_end: Callable[[Outcome], None] | None)
     except BaseException as error:
         peel_all(error)
         interrupted = type(error) is KeyboardInterrupt  # Python does not count a subclass.
-        outcome = Outcome("interrupted", 130, error) if interrupted else Outcome("error", 1, error)
+        return Outcome("interrupted", 130, error) if interrupted else Outcome("error", 1, error)
+    return Outcome("finished", 0)
+
+
+def _conclude(
+    outcome: Outcome, kind: Kind, main: ModuleType, on_end: Callable[[Outcome], None] | None
+) -> int:
+    """Tells how the program ended, shows its error and returns the status to exit with."""
     if on_end is not None:
         on_end(outcome)
-    return outcome
-
-
-def _conclude(kind: Kind, main: ModuleType, outcome: Outcome) -> int:
-    """Shows the error, if one ended the program, and returns the status to exit with."""
     if outcome.error is not None:
         if kind != "module":
             _flush()

@@ -14,13 +14,19 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """One call of a collective. ``shapes`` are of its tensors, ``sequence`` counts from the rank's first."""
+    """One call of a collective. ``shapes`` are of its tensors, ``sequence`` counts the calls of its group."""
 
     op: str
     sequence: int
     shapes: tuple[str, ...]
     dtype: str
     site: Site | None
+    group: str = ""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What all ranks of the group call this call."""
+        return self.group, self.sequence
 
 
 class Follower:
@@ -28,9 +34,8 @@ class Follower:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.inside: dict[
-            int, tuple[Collective, float]
-        ] = {}  # by sequence: the call and when it was first seen
+        self.inside: dict[tuple[str, int], tuple[Collective, float]] = {}  # and since when
+        self.entered = 0
         self.passed: deque[Collective] = deque(maxlen=256)
         self._offset = 0
         self._sites: dict[int, Site] = {}
@@ -60,13 +65,15 @@ class Follower:
                 shapes=tuple(map(str, event.get("shapes") or ())),
                 dtype=str(event.get("dtype") or ""),
                 site=self._sites.get(event.get("site", -1)),
+                group=str(event.get("group") or ""),
             )
             if event["state"] == "enter":
-                self.inside[call.sequence] = (call, now)
+                self.entered += 1
+                self.inside[call.key] = (call, now)
             else:
                 self.passed.append(call)
-                self.inside.pop(call.sequence, None)
+                self.inside.pop(call.key, None)
 
     def waits_in(self) -> tuple[Collective, float] | None:
         """The oldest collective that the rank has not left, and since when."""
-        return self.inside[min(self.inside)] if self.inside else None
+        return next(iter(self.inside.values()), None)

@@ -11,39 +11,32 @@ from torchport.record import Site
 
 # Long enough for a loaded machine to bring all ranks to the same line, short enough to be no wait.
 PATIENCE_S = 3.0
+# For ranks that call the same as far as records tell; they may differ in the source rank, say.
+LONG_PATIENCE_S = 30.0
 
-# Of these, every rank gives tensors of the same shape; of the others only the operation is compared.
-SAME_SHAPES = (
-    "all_reduce",
-    "allreduce",
-    "broadcast",
-    "reduce_scatter",
-    "all_gather",
-    "allgather",
-    "_coalesced",
+# In these, every rank gives tensors of the same shape; of the others only the operation is compared.
+SAME_SHAPES = frozenset(
+    {"all_reduce", "all_reduce_coalesced", "broadcast", "reduce", "all_gather_into_tensor"}
 )
-POINT_TO_POINT = ("send", "recv")
+POINT_TO_POINT = frozenset({"send", "recv"})
 
 
 @dataclass(frozen=True, slots=True)
 class RankState:
-    """One rank now. ``code`` is None while it lives; ``waits_s`` is how long it idled in ``inside``."""
+    """One rank now. ``code`` is None while it lives, ``waits_s`` is how long it has been idle in ``inside``,
+    ``entered`` how many collectives it has come to.
+    """
 
     rank: int
     code: int | None = None
     inside: Collective | None = None
     waits_s: float = 0.0
     passed: tuple[Collective, ...] = ()
+    entered: int = 0
 
     @property
     def stuck(self) -> bool:
         return self.code is None and self.inside is not None and self.waits_s > PATIENCE_S
-
-    @property
-    def reached(self) -> int:
-        """The number of the latest collective that the rank has come to, -1 for none."""
-        latest = self.inside or (self.passed[-1] if self.passed else None)
-        return latest.sequence if latest else -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +70,14 @@ def judge(states: Sequence[RankState]) -> Verdict | None:
 def first_failure(states: Sequence[RankState]) -> int | None:
     """The rank that failed; of several the one that came least far, for want of which the others may have."""
     failed = [state for state in states if state.code]
-    return min(failed, key=lambda state: state.reached).rank if failed else None
+    return min(failed, key=lambda state: state.entered).rank if failed else None
 
 
 def judge_failure(states: Sequence[RankState], failed: int) -> Verdict | None:
     """R402 where, after one rank had failed, another was in a collective to which that rank never came."""
     dead = states[failed]
     left_alone = [
-        state for state in states if state.rank != failed and (state.inside or state.reached > dead.reached)
+        state for state in states if state.rank != failed and (state.inside or state.entered > dead.entered)
     ]
     return _verdict("R402", failed, states) if left_alone else None
 
@@ -98,14 +91,13 @@ def judge_timeout(states: Sequence[RankState]) -> Verdict | None:
 
 
 def _differ(calls: Sequence[Collective], waited_s: float) -> bool:
-    if all(call.op.startswith(POINT_TO_POINT) for call in calls):
+    if waited_s > LONG_PATIENCE_S:
+        return True
+    if all(call.op in POINT_TO_POINT for call in calls):
         return False
-    if len({call.op for call in calls}) > 1:
+    if len({(call.op, call.key) for call in calls}) > 1:
         return True
-    if calls[0].op.startswith(SAME_SHAPES) and len({(call.shapes, call.dtype) for call in calls}) > 1:
-        return True
-    # Ranks of separate groups count apart, so a different count alone has to last longer.
-    return len({call.sequence for call in calls}) > 1 and waited_s > 4 * PATIENCE_S
+    return calls[0].op in SAME_SHAPES and len({(call.shapes, call.dtype) for call in calls}) > 1
 
 
 def _verdict(id: str, blamed: int | None, states: Sequence[RankState]) -> Verdict:
@@ -147,8 +139,8 @@ def _state(state: RankState) -> str:
 
 def last_common(states: Sequence[RankState]) -> Collective | None:
     """The latest collective that all ranks have passed."""
-    if not all(state.passed for state in states):
-        return None
-    passed = [{(call.sequence, call.op): call for call in state.passed} for state in states]
-    shared = set.intersection(*(set(calls) for calls in passed))
-    return passed[0][max(shared)] if shared else None
+    others = [{(call.key, call.op) for call in state.passed} for state in states[1:]]
+    shared = (
+        call for call in reversed(states[0].passed) if all((call.key, call.op) in passed for passed in others)
+    )
+    return next(shared, None)

@@ -23,7 +23,8 @@ def private_folder(environ: Mapping[str, str], fallback: Path) -> Path:
     digest = hashlib.sha256()
     for name, data in files.items():
         digest.update(f"{name}\0{len(data)}\0".encode() + data)
-    name = digest.hexdigest()[:16]
+    # The warnings module skips frames of files so named: a warning with a stacklevel points at the user's line.
+    name = f"importlib_bootstrap-{digest.hexdigest()[:16]}"
     cache = Path(environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or fallback, ".cache"))
     for parent in (cache / "torchport" / "inside", fallback):
         try:

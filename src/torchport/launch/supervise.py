@@ -21,8 +21,6 @@ LOOK_EVERY_S = 0.05
 END_WITHIN_S = 5.0
 # How long the other ranks go on after one has failed: they may be about to say something of their own.
 AFTER_FAILURE_S = 3.0
-# Below this share of a core a rank counts as waiting; gloo moves data with the processor.
-IDLE_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,6 @@ class _Rank:
         self.child = child
         self.follower = Follower(process.record_path)
         self._busy_at = now
-        self._looked: tuple[float, float] = (now, 0.0)
 
     def look(self, now: float) -> RankState:
         """What the rank is doing. Time in a collective counts only while the rank computes nothing."""
@@ -55,12 +52,8 @@ class _Rank:
         if not self.follow:
             return RankState(self.process.rank, code)
         self.follower.look(now)
-        since, used_s = self._looked
-        if now - since >= 0.5:
-            total_s = _cpu_seconds(self.child.pid)
-            if total_s - used_s > IDLE_SHARE * (now - since):
-                self._busy_at = now
-            self._looked = (now, total_s)
+        if _computes(self.child.pid):
+            self._busy_at = now
         waits = self.follower.waits_in()
         call, entered = waits if waits else (None, now)
         return RankState(
@@ -69,6 +62,7 @@ class _Rank:
             inside=call,
             waits_s=now - max(entered, self._busy_at),
             passed=tuple(self.follower.passed),
+            entered=self.follower.entered,
         )
 
 
@@ -200,11 +194,16 @@ def _in_foreground() -> bool:
     return False
 
 
-def _cpu_seconds(pid: int) -> float:
-    """Processor time that a process has used, 0.0 where the system does not tell."""
+def _computes(pid: int) -> bool:
+    """Whether a thread of the process runs or waits for a processor. False where the system does not tell.
+
+    A rank that waits for another sleeps; one that moves data, or that a busy machine keeps from it, does not.
+    """
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError, ValueError):
-        return 0.0
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
+                if file.read().rpartition(b")")[2].split()[0] in (b"R", b"D"):
+                    return True
+    except (OSError, IndexError):
+        pass
+    return False

@@ -50,6 +50,11 @@ def plain(value: float) -> str:
     return f"{value:.4g}"
 
 
+def whole(value: float) -> str:
+    """A tick of what is counted."""
+    return f"{value:.0f}"
+
+
 def in_bytes(value: float) -> str:
     """A tick in bytes: they are round, so "24 MiB" says it all."""
     number, unit = binary_size(value).split(" ")
@@ -70,7 +75,7 @@ def lines(
     xs = [x for _name, points in shown for x, _y in points]
     if not values:
         return None
-    scale = _scale([*values, 0.0] if filled else values, binary=words is in_bytes)
+    scale = _scale([*values, 0.0] if filled else values, words)
     left, right = min(xs), max(xs)
 
     def x(value: float) -> float:
@@ -107,7 +112,7 @@ def bars(
     size = -(-count // MOST_BARS)
     groups = [range(start, min(start + size, count)) for start in range(0, count, size)]
     means = [[sum(values[i] for i in group) / len(group) for _name, values in stacks] for group in groups]
-    scale = _scale([0.0, *(sum(row) for row in means)], binary=words is in_bytes)
+    scale = _scale([0.0, *(sum(row) for row in means)], words)
     slot = WIDTH / len(groups)
     width = min(slot * 0.7, 40.0)
     shapes = [_grid(scale)]
@@ -148,17 +153,18 @@ def _grid(scale: _Scale) -> Markup:
     return Markup('<path class="grid" d="{}"/>').format(path)
 
 
-def _scale(values: Sequence[float], *, binary: bool) -> _Scale:
+def _scale(values: Sequence[float], words: Words) -> _Scale:
     """Two to five round steps that hold all values."""
     low, high = min(values), max(values)
     span = (high - low) or abs(high) or 1.0
-    base = 1024.0 ** math.floor(math.log(span, 1024)) if binary else 10.0 ** math.floor(math.log10(span))
-    choices = [
-        base * factor
-        for factor in (
-            (2.0**n for n in range(-10, 11)) if binary else (0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0)
-        )
-    ]
+    if words is in_bytes:
+        base = 1024.0 ** math.floor(math.log(span, 1024))
+        choices = [base * 2.0**power for power in range(-10, 11)]
+    else:
+        base = 10.0 ** math.floor(math.log10(span))
+        choices = [base * factor for factor in (0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0)]
+    if words is whole:
+        choices = [choice for choice in choices if choice.is_integer()] or [1.0]
     step = next((choice for choice in choices if span / choice <= 4), choices[-1])
     bottom = math.floor(low / step + 1e-9) * step
     top = math.ceil(high / step - 1e-9) * step

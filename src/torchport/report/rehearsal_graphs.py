@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torchport.plan import Run
 from torchport.record import Record, Step
-from torchport.report.charts import Chart, Point, bars, in_bytes, lines
+from torchport.report.charts import Chart, Point, bars, in_bytes, lines, whole
 from torchport.report.rehearsal_summary import DIRECTIONS, Summary
 from torchport.text import _, binary_size
 
@@ -109,7 +109,7 @@ def _waits(steps: list[tuple[int, list[Step]]]) -> Chart | None:
     def hint(first: int, last: int, values: Sequence[float]) -> str:
         return _("{steps}: {values}").format(steps=_step_name(steps, first, last), values=f"{values[0]:.3g}")
 
-    return bars([(_("waits"), counts)], ends=_numbers(steps), hint=hint)
+    return bars([(_("waits"), counts)], ends=_numbers(steps), hint=hint, words=whole)
 
 
 def _numbers(steps: list[tuple[int, list[Step]]]) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from torchport.report.rehearsal_summary import (
     limits,
     program,
     summarise,
+    wait_name,
 )
 from torchport.report.source import Excerpt, Note, Read, Sources
 from torchport.text import _, binary_size, ngettext
@@ -235,7 +236,7 @@ def _tables(summary: Summary) -> list[Table]:
         _table(
             _("Where the host waits"),
             (_("count"), _("for"), _("place")),
-            [(str(count), op, str(site or "")) for site, op, count in summary.syncs],
+            [(str(count), wait_name(op), str(site or "")) for site, op, count in summary.syncs],
         ),
         _table(
             _("Operators"), (_("count"), _("operator")), [(str(count), op) for op, count in summary.operators]

@@ -51,7 +51,7 @@ def _finding(finding: Finding, records: tuple[Record, ...]) -> dict[str, Any]:
         "location": finding.location,
         "count": finding.count,
         "ranks": finding.ranks,
-        "places": [evidence.location for evidence in finding.evidence if evidence.location],
+        "places": [evidence.location for evidence in finding.evidence if evidence.location and evidence.text],
         "fields": [
             observation.fields
             for record in records

@@ -23,7 +23,7 @@ HOLDERS = {
     "other": mark("other"),
 }
 
-_WAITS = {"_local_scalar_dense": "item()", "copy h2d": "copy to GPU", "copy d2h": "copy to host"}
+_WAITS = {"_local_scalar_dense": "item()", "copy h2d": mark("copy to GPU"), "copy d2h": mark("copy to host")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _sums(records: tuple[Record, ...]) -> Counter[str]:
     total: Counter[str] = Counter()
     for record in records:
         for op, count in record.operators:
-            total[op.removeprefix("aten::")] += count
+            total[op.removeprefix("aten::").partition(".")[0]] += count
     return total
 
 
@@ -107,8 +107,13 @@ def _syncs(records: tuple[Record, ...]) -> tuple[tuple[Site | None, str, int], .
     total: Counter[tuple[Site | None, str]] = Counter()
     for record in records:
         for site, op, count in record.syncs:
-            total[site, _WAITS.get(op, op)] += count
+            total[site, op] += count
     return tuple((site, op, count) for (site, op), count in total.most_common())
+
+
+def wait_name(op: str) -> str:
+    """What the host waits for, as users know it."""
+    return _(_WAITS[op]) if op in _WAITS else op
 
 
 def program(plan: Plan) -> str:

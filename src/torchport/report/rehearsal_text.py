@@ -27,6 +27,7 @@ from torchport.report.rehearsal_summary import (
     headline,
     limits,
     summarise,
+    wait_name,
 )
 from torchport.text import _, binary_size, ngettext
 
@@ -66,9 +67,9 @@ _Part = Text | Padding | Table
 
 def _parts(run: Run, summary: Summary, page: str | None) -> Iterator[_Part]:
     worst = max((finding.severity for finding in run.findings), default=Severity.INFO)
-    colour = _COLOURS[worst] if worst > Severity.INFO else "bold green"
-    yield _paragraph(headline(run, summary.steps), colour)
     how, bad = ending(run)
+    colour = "bold red" if bad else _COLOURS[worst] if worst > Severity.INFO else "bold green"
+    yield _paragraph(headline(run, summary.steps), colour)
     if how:
         yield _paragraph(how, "red" if bad else _QUIET)
     for finding in run.findings:
@@ -227,10 +228,10 @@ def _transfers(summary: Summary) -> tuple[list[str], _Rows]:
                 sum(moved.count for moved in way if moved.pinned),
             )
             size = binary_size(sum(moved.bytes for moved in way))
-            text = f"{_(name)} {size} ({count} ×"
-            words.append(
-                text + (_(", {pinned} pinned)").format(pinned=pinned) if direction == "h2d" else ")")
-            )
+            said = _("{way} {size} ({count} ×)")
+            if direction == "h2d":
+                said = _("{way} {size} ({count} ×, {pinned} pinned)")
+            words.append(said.format(way=_(name), size=size, count=count, pinned=pinned))
     return [_(", ").join(words)] if words else [], [
         (
             binary_size(moved.bytes),
@@ -249,7 +250,7 @@ def _syncs(summary: Summary) -> tuple[list[str], _Rows]:
     text = ngettext("the host waits {count} time", "the host waits {count} times", total).format(count=total)
     if summary.rank_steps:
         text += _(", {rate} a step").format(rate=f"{total / summary.rank_steps:.3g}")
-    return [text], [(f"{count} ×", op, _place(site), "") for site, op, count in summary.syncs]
+    return [text], [(f"{count} ×", wait_name(op), _place(site), "") for site, op, count in summary.syncs]
 
 
 def _place(site: Site | None) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 
 from markupsafe import Markup, escape
 from pygments.lexers.python import PythonLexer
@@ -15,7 +14,6 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String, _To
 from torchport.report.printable import printable
 
 AROUND = 3  # lines shown above and below
-MOST_BYTES = 2_000_000
 MOST_CHARACTERS = 240  # of one line
 
 Read = Callable[[str], str | None]
@@ -60,22 +58,6 @@ class Excerpt:
     line: int
     function: str
     lines: tuple[Line, ...]
-
-
-def reader(folder: str | Path) -> Read:
-    """Reads source files of one project folder, and nothing outside it: a record may come from anywhere."""
-    root = Path(folder).resolve()
-
-    def read(path: str) -> str | None:
-        try:
-            file = (root / path).resolve()
-            if not file.is_relative_to(root) or not file.is_file() or file.stat().st_size > MOST_BYTES:
-                return None
-            return file.read_text("utf-8", errors="replace")
-        except (OSError, ValueError):
-            return None
-
-    return read
 
 
 class Sources:

@@ -15,6 +15,19 @@ CUDA = "cuda:0"
 OTHER = "cuda:1"
 
 
+# Looked up at every call: a session replaces torch's factories, and these modules are imported before it.
+def ones(*size: Any, **options: Any) -> torch.Tensor:
+    return torch.ones(*size, **options)
+
+
+def zeros(*size: Any, **options: Any) -> torch.Tensor:
+    return torch.zeros(*size, **options)
+
+
+def arange(*bounds: Any, **options: Any) -> torch.Tensor:
+    return torch.arange(*bounds, **options)
+
+
 def torch_at_least(minor: str) -> bool:
     """Whether the installed torch is ``minor`` ("2.8") or newer; a development version counts as its release."""
     installed = torch.__version__.split("+")[0].split(".")[:2]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
-from rule_cases import CUDA, OTHER, Legal, Refused
-from torch import nn, ones
+from rule_cases import CUDA, OTHER, Legal, Refused, ones
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 

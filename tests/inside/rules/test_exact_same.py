@@ -3,8 +3,8 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from rule_cases import CUDA, OTHER, Refused, exact_same, torch_at_least
-from torch import arange, nn, ones, zeros
+from rule_cases import CUDA, OTHER, Refused, arange, exact_same, ones, torch_at_least, zeros
+from torch import nn
 
 HOST = "cpu"
 
@@ -165,19 +165,20 @@ REFUSED = (
     Refused(13, "clamp_max_", lambda cuda: ones(3, device=cuda).clamp_max_(scalar()),
             wrapped("max", "clamp_max__Tensor")),
     *(
-        Refused(14, f"{name}, zero-dim", lambda cuda, f=getattr(torch, name): f(ones(3, device=cuda), scalar()),
+        Refused(14, f"{name}, zero-dim", lambda cuda, name=name: getattr(torch, name)(ones(3, device=cuda), scalar()),
                 wrapped("other", name))
         for name in ("logaddexp", "logaddexp2", "igamma", "igammac", "nextafter")
     ),
     *(
-        Refused(14, f"{name}, zero-dim", lambda cuda, f=getattr(torch, name): f(index(4, device=cuda), scalar(2)),
+        Refused(14, f"{name}, zero-dim", lambda cuda, name=name: getattr(torch, name)(index(4, device=cuda), scalar(2)),
                 wrapped("other", name))
         for name in ("gcd", "lcm")
     ),
     # Rule 15: the rest of the table, by sample.
     *(
         Refused(15, name,
-                lambda cuda, f=getattr(torch.ops.aten, name), rest=rest: f(ones(3), ones(3, device=cuda), *rest),
+                lambda cuda, name=name, rest=rest: getattr(torch.ops.aten, name)(
+                    ones(3), ones(3, device=cuda), *rest),
                 wrapped(second, name, on=CUDA, others=HOST))
         for name, second, rest in (
             ("gelu_backward", "self", ()),
@@ -193,7 +194,7 @@ REFUSED = (
             wrapped("other", "_vdot", on=CUDA, others=HOST)),
     Refused(15, "fused Adam", fused_adam, wrapped("grads", "__fused_adam_")),
     Refused(15, "fused LSTM cell",
-            lambda cuda: torch._thnn_fused_lstm_cell(ones(1, 8, device=cuda), ones(1, 8, device=cuda), ones(1, 2)),
+            lambda cuda: torch.ops.aten._thnn_fused_lstm_cell(ones(1, 8, device=cuda), ones(1, 8, device=cuda), ones(1, 2)),
             wrapped("cx", "__thnn_fused_lstm_cell")),
     Refused(15, "LSTMCell, cpu cell state", lambda cuda: lstm_cell(cuda, cell_on=HOST),
             wrapped("cx", "__thnn_fused_lstm_cell")),

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from rule_cases import CUDA, OTHER, Legal, Refused, two_devices
-from torch import nn, ones, zeros
+from rule_cases import CUDA, OTHER, Legal, Refused, ones, two_devices, zeros
+from torch import nn
 
 HOST = "cpu"
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from rule_cases import CUDA, OTHER, Legal, Refused, exact_same, two_devices
-from torch import arange, nn, ones, zeros
-from torch.nn.utils.rnn import pack_padded_sequence
+from rule_cases import CUDA, OTHER, Legal, Refused, arange, exact_same, ones, two_devices, zeros
+from torch import nn
+from torch.nn.utils import rnn
 from torch.utils.data import DataLoader
 
 HOST = "cpu"
@@ -135,7 +135,7 @@ LAYERS = (
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with 1 dimension(s)."),
     Refused(38, "masked_fill_ cuda value", lambda cuda: ones(3).masked_fill_(ones(3) > 0, scalar(device=cuda)),
             "masked_fill_: Expected inputs to be on same device"),
-    Refused(40, "lengths on the GPU", lambda cuda: pack_padded_sequence(ones(3, 1, 2, device=cuda),
+    Refused(40, "lengths on the GPU", lambda cuda: rnn.pack_padded_sequence(ones(3, 1, 2, device=cuda),
                                                                         index(3, device=cuda)),
             "'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor"),
     Refused(42, "embedding of floats", lambda cuda: F.embedding(ones(2, device=cuda), ones(2, 3, device=cuda)),
@@ -145,7 +145,7 @@ LAYERS = (
             "Float", part=True),
     Legal(33, "LSTM on the GPU", lambda cuda: nn.LSTM(2, 3, device=cuda)(ones(4, 1, 2, device=cuda))),
     Legal(38, "zero-dim cpu value", lambda cuda: ones(3, device=cuda).masked_fill_(ones(3, device=cuda) > 0, scalar())),
-    Legal(40, "lengths on the CPU", lambda cuda: pack_padded_sequence(ones(3, 1, 2, device=cuda), index(3)).data),
+    Legal(40, "lengths on the CPU", lambda cuda: rnn.pack_padded_sequence(ones(3, 1, 2, device=cuda), index(3)).data),
 )  # fmt: skip
 
 # Where the generated check of the CUDA kernel comes before the hand-written one, its words are what a user sees:

@@ -51,6 +51,8 @@ def _floats(state):
 def optimized(cls, **options):
     def snippet(device):
         model = mlp(device)
+        if device == "cpu" and "foreach" in inspect.signature(cls).parameters:
+            options.setdefault("foreach", True)  # what CUDA does by default
         if cls.__name__ == "Muon":
             parameters = [p for p in model.parameters() if p.dim() == 2]
         else:
@@ -115,11 +117,11 @@ def gradients(model, loss):
     return [p.grad for p in model.parameters()]
 
 
-def clipped(function, **options):
+def clipped(name, **options):
     def snippet(device):
         model = mlp(device)
         gradients(model, model(r(device, 4, 3)).sum())
-        return function(model.parameters(), 0.1, **options), [p.grad for p in model.parameters()]
+        return getattr(nn.utils, name)(model.parameters(), 0.1, **options), [p.grad for p in model.parameters()]
 
     return snippet
 
@@ -356,14 +358,33 @@ def exponential_average(device):
     return list(teacher.parameters())
 
 
+def over_two_gpus(device, **options):
+    """A model whose halves are on two GPUs (on the CPU: nowhere else)."""
+    other = OTHER if device == CUDA else device
+    first, second = nn.Linear(3, 4).to(device), nn.Linear(4, 2).to(other)
+    parameters = [*first.parameters(), *second.parameters()]
+    optimizer = optim.Adam(parameters, **options)
+    norms = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        second(first(r(device, 5, 3)).to(other)).pow(2).sum().backward()
+        norms.append(nn.utils.clip_grad_norm_(parameters, 0.5))
+        optimizer.step()
+    for parameter in second.parameters():
+        assert {str(t.device) for t in (parameter, parameter.grad, optimizer.state[parameter]["exp_avg"])} == {other}
+    return norms, [p.to(device) for p in parameters]
+
+
 TABLE = {
     **{f"optimizer {name}": snippet for name, snippet in OPTIMIZERS.items()},
     **{f"scheduler {name}": scheduled(make) for name, make in SCHEDULERS.items()},
-    "clip_grad_norm_": clipped(nn.utils.clip_grad_norm_),
-    "clip_grad_norm_ foreach": clipped(nn.utils.clip_grad_norm_, foreach=True),
-    "clip_grad_norm_ inf": clipped(nn.utils.clip_grad_norm_, norm_type=float("inf")),
-    "clip_grad_value_": lambda d: clipped(lambda ps, v: nn.utils.clip_grad_value_(ps, v) or r(d, 1))(d),
+    "clip_grad_norm_": clipped("clip_grad_norm_"),
+    "clip_grad_norm_ foreach": clipped("clip_grad_norm_", foreach=True),
+    "clip_grad_norm_ inf": clipped("clip_grad_norm_", norm_type=float("inf")),
+    "clip_grad_value_": clipped("clip_grad_value_"),
     "gradient accumulation": accumulated,
+    "two GPUs": over_two_gpus,
+    "two GPUs, for loop": lambda d: over_two_gpus(d, foreach=False),
     "averaged model": averaged,
     "exponential average": exponential_average,
     "autocast and GradScaler": scaled,

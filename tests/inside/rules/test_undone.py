@@ -16,10 +16,12 @@ import pytest
 import torch
 import torch.distributed
 import torch.multiprocessing
-from rule_cases import CUDA
-from torch import nn, ones
+from rule_cases import CUDA, ones
+from torch import nn
 
 from torchport.inside.vcuda import virtual_cuda
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # deprecated attributes of torch are looked at too
 
 MODULES = (
     "torch", "torch._C", "torch._utils", "torch._tensor", "torch._tensor_str", "torch.accelerator", "torch.amp",
@@ -73,7 +75,7 @@ def surroundings():
 def _attributes(owner, attributes):
     plain = (bool, int, float, str, bytes, type(None), tuple)
     return {
-        f"{owner}.{name}": value if isinstance(value, plain) else id(value)
+        f"{owner}.{name}": repr(value) if isinstance(value, plain) else id(value)
         for name, value in list(attributes.items())
         if not isinstance(value, types.ModuleType) and name not in ("__warningregistry__", "last_value", "exc_info")
     }

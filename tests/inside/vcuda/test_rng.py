@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from torchport.inside.vcuda import virtual_cuda
 from torchport.inside.vcuda.machine import Machine
 
 
@@ -81,3 +82,18 @@ def test_a_state_must_be_bytes(machine: Machine) -> None:
     for call in (torch.set_rng_state, torch.cuda.set_rng_state):
         with pytest.raises(TypeError, match=r"RNG state must be a torch\.ByteTensor"):
             call(torch.zeros(16))
+
+
+@pytest.mark.parametrize("name", ["torch", "torch.cuda"])
+def test_a_state_that_was_moved_to_the_card(name: str) -> None:
+    with virtual_cuda() as session:
+        set_state = eval(name).set_rng_state
+        state = torch.get_rng_state()
+        first = torch.rand(3)
+        set_state(state.cuda())
+        assert torch.equal(torch.rand(3), first)
+        assert [(seen.id, seen.fields["cuda_says"]) for seen in session.findings] == [
+            ("R104", "TypeError: RNG state must be a torch.ByteTensor")
+        ]
+    with virtual_cuda(strict=True), pytest.raises(TypeError, match=r"RNG state must be a torch\.ByteTensor"):
+        eval(name).set_rng_state(torch.get_rng_state().cuda())

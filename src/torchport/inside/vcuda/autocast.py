@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -33,7 +35,26 @@ def install(patches: Patches, machine: Machine) -> None:
 
     patches.set(cls, "__enter__", enter)
     patches.set(cls, "__exit__", leave)
+    _scaler(patches, machine)
     patches.set(torch.cuda, "is_bf16_supported", lambda including_emulation=True: _bf16(machine, including_emulation))
+
+
+def _scaler(patches: Patches, machine: Machine) -> None:
+    """GradScaler reads whether a step overflowed: waits of its own, which no change of the user's can spare."""
+    for name in ("step", "update"):
+        patches.set(torch.amp.GradScaler, name, _waiting(machine, getattr(torch.amp.GradScaler, name)))
+
+
+def _waiting(machine: Machine, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        machine.local.waiter = "GradScaler"
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            machine.local.waiter = None
+
+    return call
 
 
 def _bf16(machine: Machine, including_emulation: bool) -> bool:

@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
+from torchport.inside.vcuda import moves
 from torchport.inside.vcuda.faults import operand, where
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.patches import Patches
-from torchport.inside.vcuda.tags import HOST, device_of, tag_of
+from torchport.inside.vcuda.tags import HOST, device_of, put, tag_of
 
 Words = Callable[[dict[str, Any]], tuple[str, str] | None]  # arguments -> (offending argument, CUDA's text)
 
@@ -48,9 +49,28 @@ def _checked(
                 "R101", text, RuntimeError, here, odd or next((o for o in here if o.name == offender), None), op=name
             )
             machine.healed = True
+            target = next(o.device for o in here if o.device >= 0)
+            args = tuple(_healed(machine, value, target) for value in args)
+            kwargs = {key: _healed(machine, value, target) for key, value in kwargs.items()}
         return original(*args, **kwargs)
 
     return call
+
+
+def _healed(machine: Machine, value: Any, target: int) -> Any:
+    """A copy on the card of what was left on the host, for this one call; parameters move for good."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_healed(machine, item, target) for item in value)
+    if not isinstance(value, torch.Tensor) or device_of(value) == target:
+        return value
+    tag = tag_of(value)
+    if tag is not None and tag.origin.kind in ("parameter", "buffer"):
+        return put(machine, value, target)
+    machine.local.quiet += 1
+    try:
+        return moves.moved(machine, value, target)
+    finally:
+        machine.local.quiet -= 1
 
 
 def _type(tensor: Any) -> str:
@@ -133,11 +153,19 @@ def _recurrent_call(machine: Machine, original: Any, name: str, pair: bool) -> A
         packed = isinstance(args[1], torch.Tensor) and isinstance(args[3], (list, tuple))
         data, hidden, weights = (args[0], args[2], args[3]) if packed else (args[0], args[1], args[2])
         states = list(hidden) if pair else [hidden]
-        for kind, tensors in (("hidden", states), ("parameter", list(weights))):
-            for tensor in tensors:
-                if device_of(tensor) != device_of(data):
-                    _differs(machine, name, data, tensor, kind)
-        return original(*args)
+        odd = [
+            (kind, tensor)
+            for kind, tensors in (("parameter", list(weights)), ("hidden", states))
+            for tensor in tensors
+            if device_of(tensor) != device_of(data)
+        ]
+        if not odd:
+            return original(*args)
+        # RNN.cpp compares the input with the weights only when the hidden state agrees with the input.
+        kind, tensor = next((pair for pair in odd if pair[0] == "hidden"), odd[0])
+        _differs(machine, name, data, tensor, kind)
+        target = max(device_of(t) for t in (data, *states, *weights))
+        return original(*(_healed(machine, value, target) for value in args))
 
     return call
 
@@ -151,11 +179,6 @@ def _differs(machine: Machine, name: str, data: Any, tensor: Any, kind: str) -> 
     odd = here[1] if here[1].device == HOST else here[0]
     machine.faults.refuse("R101", text, RuntimeError, here, odd, op=name)
     machine.healed = True
-    tag = tag_of(tensor)
-    if tag is not None and tag.device == HOST and tag.origin.kind == "parameter":
-        from torchport.inside.vcuda.tags import put
-
-        put(machine, tensor, device_of(data))
 
 
 def _quiet(patches: Patches, machine: Machine) -> None:

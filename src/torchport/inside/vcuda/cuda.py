@@ -51,7 +51,11 @@ def check_index(machine: Machine, index: int) -> int:
     """The index of a device that exists. Raises CUDA's "invalid device ordinal"."""
     ensure_initialized(machine)
     if not 0 <= index < device_count(machine):
-        raise invalid_device()
+        error = invalid_device()
+        faults: Any = getattr(machine, "faults", None)
+        if faults is not None:
+            faults.refuse("R106", str(error), type(error), remedy="device-index", op=f"cuda:{index}", fatal=True)
+        raise error
     return index
 
 
@@ -80,7 +84,7 @@ def _state(patches: Patches, machine: Machine) -> None:
         if device_count(machine) == 0:
             raise RuntimeError("No CUDA GPUs are available")
         machine.initialized = True
-        cuda.default_generators = tuple(DefaultGenerator(i) for i in range(device_count(machine)))
+        cuda.default_generators = tuple(DefaultGenerator(machine, i) for i in range(device_count(machine)))
 
     # Kernels in Triton cannot run here, and what registers them could not be taken back.
     queued = [call for call in cuda._queued_calls if call[0].__name__ != "_register_triton_kernels"]

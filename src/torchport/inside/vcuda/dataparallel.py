@@ -8,11 +8,15 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from itertools import accumulate, chain
-from typing import Any
+from threading import Lock, Thread
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import torch
-from torch.nn.parallel import _functions
+from torch._utils import _get_device_index
+from torch.nn.parallel import _functions, comm
 
 from torchport.inside.vcuda import moves, tags
 from torchport.inside.vcuda.faults import operand, where
@@ -35,10 +39,29 @@ def install(patches: Patches, machine: Machine) -> None:
     patches.set(torch._C, "_broadcast_out", _broadcast_out)
     patches.set(torch._C, "_broadcast_coalesced", functools.partial(_broadcast_coalesced, machine))
     patches.set(_functions, "_streams", None)  # one stream a card, made at first use: for our number of cards
+    patches.set(_functions.Scatter, "forward", staticmethod(_scatter_forward))
     for name, call in _NCCL.items():
         patches.set(torch._C, f"_nccl_{name}", call)
+    patches.set(import_module("torch.nn.parallel.parallel_apply"), "threading", SimpleNamespace(Thread=_Turn, Lock=Lock))
     cls = torch.nn.DataParallel
     patches.set(cls, "forward", _checked_forward(machine, cls.forward))
+
+
+class _Turn(Thread):
+    """A replica's thread, whose start waits for its end: random numbers are drawn in a fixed order.
+
+    One that does not end may be waiting for another replica (batch norm over all of them, say): from then on all
+    run at once, as on cards.
+    """
+
+    patience_s: ClassVar[float] = 10.0
+    all_at_once: ClassVar[bool] = False
+
+    def start(self) -> None:
+        super().start()
+        if not _Turn.all_at_once:
+            self.join(self.patience_s)
+            _Turn.all_at_once = self.is_alive()
 
 
 def place_module(machine: Machine, module: Any, device: int) -> None:
@@ -69,8 +92,17 @@ def _refuse(machine: Machine, tensor: Any, device: torch.device) -> None:
     )
     here = operand("parameter", tensor)
     machine.faults.refuse(
-        "R112", text, RuntimeError, [here], here, remedy="module-to", op="DataParallel", extra={"device": str(device)}
+        "R112", text, RuntimeError, [here], here, remedy="module-to", op="DataParallel", fields={"extra": {"device": str(device)}}
     )
+
+
+def _scatter_forward(ctx: Any, target_gpus: Any, chunk_sizes: Any, dim: int, input: Any) -> Any:
+    """torch's own without its copy streams, which a CPU wheel cannot name by number."""
+    ctx.dim = dim
+    ctx.input_device = tags.device_of(input)
+    real = torch.view_as_real(input) if input.is_complex() else input
+    chunks = comm.scatter(real, [_get_device_index(gpu, True) for gpu in target_gpus], chunk_sizes, dim)
+    return tuple(torch.view_as_complex(chunk) for chunk in chunks) if input.is_complex() else chunks
 
 
 def _scatter(
@@ -98,7 +130,11 @@ def _scatter(
 def _to(machine: Machine, tensor: Any, device: int, copy: bool = False) -> Any:
     if tags.device_of(tensor) == device:
         return tensor.clone() if copy else tensor
-    return moves.moved(machine, tensor, device, non_blocking=True)
+    machine.local.quiet += 1  # that the memory could be pinned is no advice for a copy that torch makes
+    try:
+        return moves.moved(machine, tensor, device, non_blocking=True)
+    finally:
+        machine.local.quiet -= 1
 
 
 def _scatter_out(tensor: Any, out: Sequence[Any], dim: int, streams: Any = None) -> list[Any]:

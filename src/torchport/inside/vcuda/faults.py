@@ -42,7 +42,7 @@ class Faults:
         """An operator whose operands CUDA would refuse. Returns after healing; raises in strict mode."""
         machine = self.machine
         backward = machine.local.in_backward > 0
-        if backward and machine.healed and not machine.options.strict:
+        if backward and machine.healed and not machine.options.strict and not _by_hand(clash.offender):
             self.consequences += 1
             return
         if backward and clash.id == "R101":
@@ -70,11 +70,11 @@ class Faults:
         remedy: str = "move",
         op: str = "",
         fatal: bool = False,
-        extra: dict[str, Any] | None = None,
+        fields: dict[str, Any] | None = None,
     ) -> None:
         """Records a fault; raises it where nothing can be healed (``fatal``) or in strict mode.
 
-        ``extra`` is what the finding's sentence names beside the tensors.
+        ``fields`` is what the finding tells beside the tensors.
         """
         operands = list(operands)
         place = self.machine.places.here()
@@ -84,16 +84,15 @@ class Faults:
         if known is not None:
             known.count += 1
         else:
-            fields = {
+            told = {
                 "op": op,
                 "cuda_says": f"{error.__name__}: {text}",
                 "healed": not (fatal or self.machine.options.strict),
                 "in_backward": self.machine.local.in_backward > 0,
                 **names.describe(self.machine, operands, offender, remedy),
+                **(fields or {}),
             }
-            if extra:
-                fields["extra"] = extra
-            self._add(key, id, "error", place, fields)
+            self._add(key, id, "error", place, told)
         if fatal or self.machine.options.strict:
             raise error(text)
 
@@ -106,6 +105,13 @@ class Faults:
             known.count += 1
             return
         self._add(key, id, severity, place, {"what": what, "text": text, **extra})
+
+    def repeated(self, tensor: Any) -> None:
+        """An unchanged host tensor that is sent to a card again and again."""
+        here = Operand("self", tensor, tags.device_of(tensor))
+        fields = names.describe(self.machine, [here], here, "move-once")
+        name = fields["tensors"][0]["name"]
+        self.remark("R203", what=name or "tensor", text="the same bytes each time", severity="warning", **fields)
 
     def _add(self, key: Any, id: str, severity: str, place: Place | None, fields: dict[str, Any]) -> None:
         seen = Seen(len(self.seen) + 1, id, severity, place, fields, self.machine.step)
@@ -136,6 +142,13 @@ class Faults:
         said = cuda_error("device-side assert triggered", "cudaErrorAssert")
         self.refuse("R110", str(said), type(said), remedy=str(error), op=operator.name, fatal=True)
         raise AssertionError("unreachable")
+
+
+def _by_hand(offender: Operand | None) -> bool:
+    """Whether a gradient was made in somebody's own backward function, and not by autograd from healed operands."""
+    tag = tags.tag_of(offender.tensor) if offender is not None else None
+    place = tag.birth.place if tag is not None else None
+    return place is not None and place[0].co_name in ("backward", "vjp")
 
 
 _SCALAR_NAMES = {

@@ -12,13 +12,14 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchport.inside.vcuda import exactsame, handwritten, meta, rules, syncs, tags
+from torchport.inside.vcuda import cuda_only, devices, exactsame, handwritten, meta, rules, syncs, tags
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.operators import Operator, argument
 from torchport.inside.vcuda.tags import HOST, UNBORN, Origin, Tag, storage_of
 
 _Tensor = torch.Tensor
 _Parameter = torch.nn.Parameter
+_CPU = torch.device("cpu")
 _NONE = -9  # no tensor seen yet
 _COPIES = frozenset({"aten::copy_", "aten::_to_copy", "aten::clone"})
 
@@ -40,8 +41,11 @@ class Floor(TorchDispatchMode):
         """Reads an overload's schema at its first use."""
         operator = Operator(func, self.checks)
         operator.special = SPECIAL.get(operator.packet)
-        if operator.packet.startswith("c10d::"):
-            operator.special = getattr(self.machine, "collective", None)
+        kernel = cuda_only.KERNELS.get(operator.packet)
+        if kernel is not None:
+            operator.func = cuda_only.Kernel(func, kernel)
+        if operator.packet.startswith(("c10d::", "_c10d_functional::")):
+            operator.special = self.machine.collective
         self.operators[id(func)] = operator
         return operator
 
@@ -51,16 +55,20 @@ class Floor(TorchDispatchMode):
         if device >= 0:
             if operator.floating_only is not None:
                 self._refuse_integers(operator, args)
+            if operator.random:
+                self._draw(operator, args, kwargs, device)
             if self.shapes_only:
                 out = meta.run(self.machine, operator, args, kwargs)
             else:
+                out_of_range: IndexError | None = None
                 try:
                     out = func(*args, **kwargs)
                 except IndexError as error:
-                    self.machine.faults.device_assert(operator, error)
-                    raise
-            if operator.sync and not self.local.quiet:
-                syncs.note(self.machine, operator)
+                    out_of_range = error
+                if out_of_range is not None:
+                    self.machine.faults.device_assert(operator, out_of_range)
+            if operator.sync and not self.local.quiet and kwargs.get("output_size") is None:
+                syncs.note(self.machine, operator)  # repeat_interleave that knows its size does not ask for it
         else:
             out = func(*args, **kwargs)
         if operator.fresh:
@@ -103,7 +111,7 @@ class Floor(TorchDispatchMode):
                     self.machine.admit(gpu.index, storage.nbytes())
                     tag.charge(gpu, storage.nbytes())
 
-    def judge(self, operator: Operator, args: Any, kwargs: Any) -> Any:
+    def judge(self, operator: Operator, args: Any, kwargs: Any, always: bool = False) -> Any:
         """Operands that do not agree: adopts the unborn, asks the operator's rule, records or raises, runs."""
         found = rules.operands(operator, args, kwargs)
         target = rules.first_card(found)
@@ -111,7 +119,7 @@ class Floor(TorchDispatchMode):
             if operand.device == UNBORN:
                 tags.put(self.machine, operand.tensor, target)
                 operand.device = target
-        if all(operand.device == target for operand in found):
+        if not always and all(operand.device == target for operand in found):
             return self.run(operator, args, kwargs, target)
         rule = handwritten.rule_for(operator)
         if rule is handwritten.index_put and argument(operator, args, kwargs, "accumulate"):
@@ -133,6 +141,14 @@ class Floor(TorchDispatchMode):
             for source, result in zip(args[0], out, strict=False):
                 self.tag(operator, result, tags.device_of(source))
         return out
+
+    def _draw(self, operator: Operator, args: Any, kwargs: Any, device: int) -> None:
+        """Random numbers of a card: another stream than the CPU's on real hardware, so they are listed."""
+        generator = argument(operator, args, kwargs, "generator")
+        if generator is not None:
+            self.machine.generator_for(generator, device)
+        key = (self.machine.places.here(), operator.packet.removeprefix("aten::"))
+        self.machine.draws[key] = self.machine.draws.get(key, 0) + 1
 
     def _refuse_integers(self, operator: Operator, args: Any) -> None:
         for arg in args:
@@ -185,6 +201,10 @@ def _dispatch(self: Floor, func: Any, types: Any, args: Any = (), kwargs: Any = 
         return self.judge(operator, args, kwargs)  # an operand without a storage of its own: sparse, wrapped
     if operator.factory:
         pending = self.local.pending
+        asked = kwargs.get("device")
+        if asked is not None and asked.type == "cuda":  # from TorchScript, or a function bound before us
+            pending = devices.index_of(self.machine, asked)
+            kwargs = {**kwargs, "device": _CPU}
         if pending is not None:
             device = pending
         elif device == _NONE:
@@ -234,6 +254,12 @@ def _copied(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
     """``clone`` and ``_to_copy`` stay on their device unless a move is under way."""
     pending = floor.local.pending
     device = tags.device_of(args[0]) if pending is None else pending
+    asked = kwargs.get("device")
+    if asked is not None and asked.type == "cuda":
+        device = devices.index_of(floor.machine, asked)
+        kwargs = {**kwargs, "device": _CPU}
+        if device != tags.device_of(args[0]):
+            syncs.transfer(floor.machine, args[0], tags.device_of(args[0]), device, bool(kwargs.get("non_blocking")))
     out = operator.func(*args, **kwargs)
     floor.tag(operator, out, device)
     return out
@@ -259,6 +285,11 @@ def _index(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
     return floor.judge(operator, args, kwargs)
 
 
+def _always_judged(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
+    """Operators that want an operand on the host even where all are on one card."""
+    return floor.judge(operator, args, kwargs, always=True)
+
+
 def _keep(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
     """Bookkeeping operators that neither read nor move anything."""
     return operator.func(*args, **kwargs)
@@ -275,6 +306,7 @@ SPECIAL: dict[str, Any] = {
     "aten::index_put_": _index,
     "aten::_index_put_impl_": _index,
     "aten::_unsafe_index_put": _index,
+    "aten::_pack_padded_sequence": _always_judged,
     "aten::detach": _keep,
     "aten::lift_fresh": _keep,
     "aten::alias": _keep,

@@ -28,7 +28,6 @@ class Gpu:
         "fraction",
         "frees",
         "index",
-        "limit_bytes",
         "ooms",
         "peak",
         "peak_kept",
@@ -57,12 +56,12 @@ class Gpu:
         self.ooms = 0
         # (origin, ±bytes) since the recorder last looked: what held the memory at a peak is replayed from it.
         self.events: list[tuple[Any, int]] = []
-        self.set_fraction(1.0)
+        self.fraction = 1.0  # PyTorch's share: torch.cuda.set_per_process_memory_fraction
 
-    def set_fraction(self, fraction: float) -> None:
-        """Limits PyTorch's share of the card (torch.cuda.set_per_process_memory_fraction)."""
-        self.fraction = fraction
-        self.limit_bytes = min(self.capacity_bytes - self.context_bytes, int(fraction * self.capacity_bytes))
+    @property
+    def limit_bytes(self) -> int:
+        """What tensors can take: the card without the context, or PyTorch's share of it."""
+        return min(self.capacity_bytes - self.context_bytes, int(self.fraction * self.capacity_bytes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,11 @@ class Local(threading.local):
     current = 0  # index of the current GPU
     pending: int | None = None  # device of the tensors that the factory being called makes
     quiet = 0  # above zero while torch's own Python does what CUDA would not do: no syncs are counted
+    waiter: str | None = None  # whose waits these are, where that is not the operator
     in_backward = 0
+    barrier = -2  # card of the barrier being called, as far as its caller says
+    replica = -2  # card of the module that DistributedDataParallel works on now
+    scale: float | None = None  # what the sums of the collective being called are multiplied by
     raw = 0  # above zero while an operator without numbers runs: devices are the physical ones
 
 
@@ -107,15 +110,20 @@ class Machine:
         self.default_cuda = False  # torch.set_default_tensor_type(torch.cuda.FloatTensor)
         self.sync_debug_mode = 0  # 0 off, 1 warn, 2 raise: torch.cuda.set_sync_debug_mode
         self.on_sync: Callable[[str], None] | None = None
+        self.collective: Callable[[Any, Any, Any, Any], Any] | None = None  # takes the operators of c10d
+        self.on_collective: Callable[[Any, str], None] | None = None  # a call, and "enter" or "leave"
         self.oom_observers: list[Callable[[int, int, int, int], Any]] = []
         self.sync_count = 0
         self.syncs: dict[tuple[Place | None, str], int] = {}
         # (place, direction, pinned, non_blocking) -> (count, bytes)
         self.transfers: dict[tuple[Place | None, str, bool, bool], tuple[int, int]] = {}
         self.moved = {"h2d": [0, 0], "d2h": [0, 0], "d2d": [0, 0]}  # count and bytes since the last step
+        # place -> (tag, version) of the tensor last sent to a card from there, and how often in a row
+        self.sent: dict[Place | None, tuple[Any, int]] = {}
         self.draws: dict[tuple[Place | None, str], int] = {}  # random numbers drawn on the device
         self.step = 0
-        self.healed = False  # a forward fault was healed in this step: what backward meets follows from it
+        self.healed = False  # a forward fault was healed: what backward meets may follow from it
+        self.generator_for: Callable[[Any, int], Any]  # set by generators.py
         self.places = Places(options.project)
         self.local = Local()
         self.faults: Faults  # set by the session

@@ -14,7 +14,16 @@ from torchport.inside.vcuda.tags import HOST, UNBORN
 
 _to = torch._C.TensorBase.to
 _clone = torch._C.TensorBase.clone
-_parse_to = torch._C._nn._parse_to
+_raw_parse_to = torch._C._nn._parse_to
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> Any:
+    """Reads the arguments of ``to``. A plain number is a card, where a CPU wheel looks for its accelerator."""
+    if args and args[0].__class__ is int:
+        args = (f"cuda:{args[0]}", *args[1:])
+    if kwargs.get("device").__class__ is int:
+        kwargs["device"] = f"cuda:{kwargs['device']}"
+    return _raw_parse_to(*args, **kwargs)
 
 
 def install(patches: Patches, machine: Machine) -> None:
@@ -24,6 +33,7 @@ def install(patches: Patches, machine: Machine) -> None:
     patches.set(torch.Tensor, "cpu", _method_cpu(machine))
     patches.set(torch.Tensor, "pin_memory", _method_pin(machine))
     patches.set(torch.Tensor, "is_pinned", _is_pinned)
+    patches.set(torch._C._nn, "_parse_to", _parse_to)  # read by nn.Module.to
 
 
 class Move(torch.autograd.Function):
@@ -75,8 +85,12 @@ def copied(
     """The copy itself: counted, tagged, and given the place where it happened."""
     source = tags.device_of(tensor)
     syncs.transfer(machine, tensor, source, target, non_blocking)
-    if source == HOST and non_blocking:
-        _warn_pageable(machine, tensor)
+    if machine.local.quiet:
+        pass
+    elif source == HOST:
+        _remarks(machine, tensor, non_blocking)
+    elif target == HOST and non_blocking:
+        machine.faults.remark("R204", what="non_blocking", text="read it only after torch.cuda.synchronize()")
     local = machine.local
     before, local.pending = local.pending, target
     try:
@@ -113,12 +127,22 @@ def _copy(machine: Machine, tensor: Any, target: int, dtype: Any, memory_format:
     return _clone(tensor) if memory_format is None else _clone(tensor, memory_format=memory_format)
 
 
-def _warn_pageable(machine: Machine, tensor: Any) -> None:
+_OFTEN = 4  # times in a row that one line may send the same unchanged tensor before that is worth a word
+
+
+def _remarks(machine: Machine, tensor: Any, non_blocking: bool) -> None:
+    """Copies to a card that could be cheaper."""
     tag = tags.tag_of(tensor)
-    if tag is None or not tag.pinned:
-        machine.faults.remark(
-            "R202", what="non_blocking", text="non_blocking=True has no effect on memory that is not pinned"
-        )
+    if non_blocking and (tag is None or not tag.pinned):
+        machine.faults.remark("R202", what="non_blocking", text="no effect on memory that is not pinned")
+    if tag is None or tensor.dim() == 0:
+        return
+    place, state = machine.places.here(), (id(tag), tensor._version)
+    before, times = machine.sent.get(place, (None, 0))
+    times = times + 1 if before == state else 1
+    machine.sent[place] = (state, times)
+    if times == _OFTEN:
+        machine.faults.repeated(tensor)
 
 
 def _method_to(machine: Machine) -> Any:

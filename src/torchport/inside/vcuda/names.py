@@ -27,7 +27,7 @@ def describe(machine: Machine, operands: list[Operand], offender: Operand | None
     frames = machine.places.frames()
     shown = _distinct(operands, offender)
     tensors = [_tensor(operand, frames) for operand in shown]
-    index = next((i for i, operand in enumerate(shown) if operand is offender), None)
+    index = next((i for i, operand in enumerate(shown) if _same(operand, offender)), None)
     fields: dict[str, Any] = {"tensors": tensors, "offender": index, "remedy": {"kind": remedy}}
     if index is not None:
         fields["remedy"] = _remedy(tensors, index, remedy, offender)
@@ -39,12 +39,16 @@ def _distinct(operands: list[Operand], offender: Operand | None) -> list[Operand
     """The offender and one operand of each other device, in the order of the call; long lists say nothing."""
     chosen: list[Operand] = []
     for operand in operands:
-        if operand is offender or (
+        if _same(operand, offender) or (
             (offender is None or operand.device != offender.device)
-            and all(operand.device != other.device or other is offender for other in chosen)
+            and all(operand.device != other.device or _same(other, offender) for other in chosen)
         ):
             chosen.append(operand)
     return chosen
+
+
+def _same(operand: Operand, offender: Operand | None) -> bool:
+    return offender is not None and operand.tensor is offender.tensor
 
 
 def _tensor(operand: Operand, frames: list[FrameType]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from torchport.inside.vcuda.exactsame import Check
 
-# Operators that wait for the device. The first group reports to torch.cuda.set_sync_debug_mode, the second
-# synchronises without telling it (device_rules: read in the binary of torch 2.13.0+cu130).
+# Operators that wait for the device. The first group tells torch.cuda.set_sync_debug_mode, mostly by reading a
+# number with item() on the way; the second waits without telling it (device_rules: read in the binary of torch 2.13).
 SYNCS_REPORTED = frozenset(
     {
         "aten::_local_scalar_dense",
@@ -21,19 +21,19 @@ SYNCS_REPORTED = frozenset(
         "aten::unique_consecutive",
         "aten::mode",
         "aten::equal",
-    }
-)
-SYNCS_SILENT = frozenset(
-    {
-        "aten::unique_dim",
-        "aten::unique_dim_consecutive",
+        "aten::allclose",
         "aten::bincount",
         "aten::histc",
-        "aten::repeat_interleave.Tensor",
-        "aten::_coalesce",
+        "aten::repeat_interleave",
         "aten::_linalg_check_errors",
-        "aten::linalg_cholesky",
     }
+)
+SYNCS_SILENT = frozenset({"aten::unique_dim", "aten::unique_dim_consecutive", "aten::_coalesce"})
+
+# Draws random numbers without a generator in its schema.
+RANDOM = frozenset(
+    f"aten::{name}"
+    for name in "rand randn randint randperm rand_like randn_like randint_like native_dropout rrelu_with_noise".split()
 )
 
 # Results that stay on the host whatever the operands are.
@@ -83,16 +83,14 @@ class Operator:
         names = [argument.name for argument in schema.arguments]
         self.positions = {name: index for index, name in enumerate(names)}
         self.factory = "device" in names
-        self.random = "generator" in names
+        self.random = "generator" in names or schema.name in RANDOM
         self.fresh = any(r.alias_info is None or r.alias_info.is_write for r in schema.returns)
         self.out = tuple(a.name for a in schema.arguments if a.is_out)
         self.writes_out = bool(self.out) or schema.name in ("aten::resize_", "aten::resize_as_", "aten::set_")
         in_place = any(r.alias_info is not None and r.alias_info.is_write for r in schema.returns)
         if in_place and not self.out and not self.writes_out:
             self.fresh = False
-        self.sync = 2 if self.name in SYNCS_REPORTED or schema.name in SYNCS_REPORTED else 0
-        if self.name in SYNCS_SILENT:
-            self.sync = 1
+        self.sync = 2 if schema.name in SYNCS_REPORTED else 1 if schema.name in SYNCS_SILENT else 0
         self.host_results: tuple[int, ...] = HOST_RESULTS.get(self.name, ())
         self.floating_only = FLOATING_ONLY.get(schema.name)
         self.special: Callable[..., Any] | None = None

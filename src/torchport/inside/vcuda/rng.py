@@ -22,14 +22,16 @@ class DefaultGenerator(torch._C.Generator):
     """``torch.cuda.default_generators[index]``. What draws from it draws from ``stream``."""
 
     stream: torch.Generator
+    _machine: Machine
     _vcuda: int
     _device: torch.device
     _seed: int
     _offset: int
 
-    def __new__(cls, index: int) -> DefaultGenerator:
+    def __new__(cls, machine: Machine, index: int) -> DefaultGenerator:
         self: Any = super().__new__(cls, device="cpu")  # type: ignore[call-arg]
         self.stream = torch.default_generator
+        self._machine = machine
         self._vcuda = index
         self._device = torch.device("cuda", index)
         self._seed = _DEFAULT_SEED
@@ -57,8 +59,8 @@ class DefaultGenerator(torch._C.Generator):
         return self.stream.get_state()
 
     def set_state(self, state: torch.Tensor) -> DefaultGenerator:
-        check_state(state)
-        if state.numel() == _CUDA_STATE_BYTES:
+        state = host_state(self._machine, state)
+        if state.dtype is torch.uint8 and state.numel() == _CUDA_STATE_BYTES:
             # Saved on a real card: it says nothing about the stream that is drawn from here.
             saved = bytes(state.tolist())
             self._seed = int.from_bytes(saved[:8], "little")
@@ -84,14 +86,17 @@ class DefaultGenerator(torch._C.Generator):
         self.set_state(state.get_state())
         return self
 
-    def __reduce__(self) -> Any:
-        return DefaultGenerator, (self._device.index,)
 
+def host_state(machine: Machine, state: Any) -> Any:
+    """The state of a generator, which must lie on the host; ``map_location="cuda"`` is what moves it away."""
+    if not isinstance(state, torch.Tensor) or not state.is_cuda:
+        return state
+    from torchport.inside.vcuda.faults import operand
 
-def check_state(state: Any) -> None:
-    """Refuses a state that does not lie on the host, as all generators do (map_location="cuda" moved it)."""
-    if isinstance(state, torch.Tensor) and (state.is_cuda or state.dtype is not torch.uint8):
-        raise TypeError("RNG state must be a torch.ByteTensor")
+    here = operand("new_state", state)
+    text = "RNG state must be a torch.ByteTensor"
+    machine.faults.refuse("R104", text, TypeError, [here], here, remedy="to-cpu", op="set_rng_state")
+    return state.cpu()
 
 
 def install(patches: Patches, machine: Machine) -> None:
@@ -99,8 +104,7 @@ def install(patches: Patches, machine: Machine) -> None:
     original = torch.random.set_rng_state
 
     def set_rng_state(new_state: torch.Tensor) -> None:
-        check_state(new_state)
-        original(new_state)
+        original(host_state(machine, new_state))
 
     for module in (torch, torch.random):
         patches.set(module, "set_rng_state", set_rng_state)

@@ -18,8 +18,10 @@ from torchport.inside.vcuda import (
     calls,
     cuda,
     dataparallel,
+    distributed,
     face,
     factories,
+    foreach,
     generators,
     graphs,
     legacy,
@@ -105,6 +107,7 @@ class Session:
             for part in PARTS:
                 part.install(self.patches, self.machine)
             threads.install(self.patches, self.machine, self.floor)
+            distributed.install(self.patches, self.machine, self.floor)
         except BaseException:
             self.patches.undo()
             raise

@@ -11,7 +11,7 @@ import itertools
 import sys
 import time
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -29,6 +29,7 @@ RawEvent: Any = torch.Event
 _POOL = 32
 _GREATEST_PRIORITY = -3
 _HANDLES = 0x5500_0000_0000  # where the made-up cudaStream_t and cudaEvent_t lie
+_SHARED_EVENT = "an event shared between processes"
 
 
 def install(patches: Patches, machine: Machine) -> None:
@@ -118,8 +119,11 @@ def handle(stream_id: int, index: int) -> int:
 
 def _classes(patches: Patches, machine: Machine) -> None:
     """torch's own ``Stream`` and ``Event``, over our bases instead of those of a CUDA build."""
-    patches.set(torch._C, "_CudaStreamBase", stream_base(machine))
-    patches.set(torch._C, "_CudaEventBase", event_base(machine))
+    handles = itertools.count(_HANDLES + (1 << 44), 64)
+    stream = type("_CudaStreamBase", (StreamBase,), {"machine": machine, "counters": {}})
+    event = type("_CudaEventBase", (EventBase,), {"machine": machine, "handles": handles})
+    patches.set(torch._C, "_CudaStreamBase", stream)
+    patches.set(torch._C, "_CudaEventBase", event)
     module = _fresh("torch.cuda.streams")
     patches.set_item(sys.modules, "torch.cuda.streams", module)
     patches.set(torch.cuda, "streams", module)
@@ -136,152 +140,145 @@ def _fresh(name: str) -> ModuleType:
     return module
 
 
-def stream_base(machine: Machine) -> type:
-    """The class below torch.cuda.Stream."""
-    counters: dict[tuple[int, int], itertools.count[int]] = {}
+class StreamBase(RawStream):  # type: ignore[misc]
+    """What stands below torch.cuda.Stream; ``machine`` and ``counters`` belong to a session's subclass."""
 
-    def from_pool(index: int, priority: int) -> int:
+    machine: ClassVar[Machine]
+    counters: ClassVar[dict[tuple[int, int], itertools.count[int]]]
+
+    def __new__(
+        cls,
+        priority: int = 0,
+        stream_id: int = 0,
+        device_index: int = 0,
+        device_type: int = 0,
+        stream_ptr: int = 0,
+    ) -> Any:
+        ensure_initialized(cls.machine)
+        if not (stream_id or device_index or device_type):
+            device_index = cls.machine.current
+            stream_id = stream_ptr or cls._from_pool(device_index, priority)
+        return super().__new__(cls, stream_id=stream_id, device_index=device_index, device_type=CUDA_TYPE)
+
+    @classmethod
+    def _from_pool(cls, index: int, priority: int) -> int:
         priority = min(0, max(_GREATEST_PRIORITY, priority))
-        place = next(counters.setdefault((index, priority), itertools.count())) % _POOL
+        place = next(cls.counters.setdefault((index, priority), itertools.count())) % _POOL
         return place << 5 | (1 - priority) << 1 | 1
 
-    class _CudaStreamBase(RawStream):  # type: ignore[misc]
-        def __new__(
-            cls,
-            priority: int = 0,
-            stream_id: int = 0,
-            device_index: int = 0,
-            device_type: int = 0,
-            stream_ptr: int = 0,
-        ) -> Any:
-            ensure_initialized(machine)
-            if not (stream_id or device_index or device_type):
-                device_index = machine.current
-                stream_id = stream_ptr or from_pool(device_index, priority)
-            return super().__new__(cls, stream_id=stream_id, device_index=device_index, device_type=CUDA_TYPE)
+    @property
+    def cuda_stream(self) -> int:
+        return handle(self.stream_id, self.device_index)
 
-        @property
-        def cuda_stream(self) -> int:
-            return handle(self.stream_id, self.device_index)
+    @property
+    def priority(self) -> int:
+        return 1 - (self.stream_id >> 1 & 15) if self.stream_id & 1 else 0
 
-        @property
-        def priority(self) -> int:
-            return 1 - (self.stream_id >> 1 & 15) if self.stream_id & 1 else 0
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        return 0, _GREATEST_PRIORITY
 
-        @staticmethod
-        def priority_range() -> tuple[int, int]:
-            return 0, _GREATEST_PRIORITY
+    def query(self) -> bool:
+        return True
 
-        def query(self) -> bool:
-            return True
+    def is_capturing(self) -> bool:
+        return False
 
-        def is_capturing(self) -> bool:
+    def synchronize(self) -> None:
+        synced(self.machine, "torch.cuda.Stream.synchronize")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RawStream):
             return False
+        return bool((self.stream_id, self.device) == (other.stream_id, other.device))
 
-        def synchronize(self) -> None:
-            synced(machine, "torch.cuda.Stream.synchronize")
+    def __hash__(self) -> int:
+        return hash((self.stream_id, self.device_index))
 
-        def __eq__(self, other: object) -> bool:
-            return isinstance(other, RawStream) and (self.stream_id, self.device) == (
-                other.stream_id,
-                other.device,
-            )
+    if hasattr(RawStream, "__enter__"):  # since 2.7
 
-        def __hash__(self) -> int:
-            return hash((self.stream_id, self.device_index))
-
-        if hasattr(RawStream, "__enter__"):  # since 2.7
-
-            def __enter__(self) -> Any:
-                ids = stream_ids(machine)
-                before = self.__dict__.setdefault("_before", [])
-                before.append((machine.current, ids.get(self.device_index, 0)))
-                machine.current = self.device_index
-                ids[self.device_index] = self.stream_id
-                return self
-
-            def __exit__(self, *error: object) -> None:
-                device, stream_id = self._before.pop()
-                machine.current = device
-                stream_ids(machine)[self.device_index] = stream_id
-
-    return _CudaStreamBase
-
-
-def event_base(machine: Machine) -> type:
-    """The class below torch.cuda.Event."""
-    handles = itertools.count(_HANDLES + (1 << 44), 64)
-
-    class _CudaEventBase(RawEvent):  # type: ignore[misc]
-        _index: int | None
-        _handle: int
-
-        def __new__(
-            cls,
-            enable_timing: bool = False,
-            blocking: bool = False,
-            interprocess: bool = False,
-            external: bool = False,
-        ) -> Any:
-            self = super().__new__(cls)
-            self._timing = enable_timing
-            self._index = None  # the card is known once the event was recorded
-            self._handle = 0
-            self._time_s = 0.0
-            self._syncs_before = 0
+        def __enter__(self) -> Any:
+            ids = stream_ids(self.machine)
+            before = self.__dict__.setdefault("_before", [])
+            before.append((self.machine.current, ids.get(self.device_index, 0)))
+            self.machine.current = self.device_index
+            ids[self.device_index] = self.stream_id
             return self
 
-        @property
-        def device(self) -> torch.device | None:
-            return None if self._index is None else torch.device("cuda", self._index)
+        def __exit__(self, *error: object) -> None:
+            self.machine.current, stream_id = self._before.pop()
+            stream_ids(self.machine)[self.device_index] = stream_id
 
-        @property
-        def cuda_event(self) -> int:
-            return self._handle
 
-        event_id = cuda_event
+class EventBase(RawEvent):  # type: ignore[misc]
+    """What stands below torch.cuda.Event."""
 
-        def record(self, stream: Any = None) -> None:
-            index = machine.current if stream is None else stream.device_index
-            ensure_initialized(machine)
-            if self._index is None:
-                self._index = index
-                self._handle = next(handles)
-            elif self._index != index:
-                raise RuntimeError(
-                    f"Event device {self._index} does not match recording stream's device {index}."
-                )
-            self._time_s = time.perf_counter() + machine.clock_s
-            self._syncs_before = machine.sync_count
+    machine: ClassVar[Machine]
+    handles: ClassVar[itertools.count[int]]
+    _timing: bool
+    _index: int | None  # the card is known once the event was recorded
+    _handle: int
+    _time_s: float
+    _syncs_before: int
 
-        def wait(self, stream: Any = None) -> None:
-            ensure_initialized(machine)
+    def __new__(
+        cls,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
+        external: bool = False,
+    ) -> Any:
+        self = super().__new__(cls)
+        self._timing = enable_timing
+        self._index = None
+        self._handle = 0
+        return self
 
-        def query(self) -> bool:
-            return True
+    @property
+    def device(self) -> torch.device | None:
+        return None if self._index is None else torch.device("cuda", self._index)
 
-        def synchronize(self) -> None:
-            synced(machine, "torch.cuda.Event.synchronize")
+    @property
+    def cuda_event(self) -> int:
+        return self._handle
 
-        def elapsed_time(self, end: Any) -> float:
-            _check_timed(machine, self, end)
-            return (end._time_s - self._time_s) * 1e3  # type: ignore[no-any-return]
+    event_id = cuda_event
 
-        def ipc_handle(self) -> bytes:
-            not_simulated(
-                machine, "R507", "an event shared between processes", "synchronise with the host instead"
+    def record(self, stream: Any = None) -> None:
+        index = self.machine.current if stream is None else stream.device_index
+        ensure_initialized(self.machine)
+        if self._index is None:
+            self._index = index
+            self._handle = next(self.handles)
+        elif self._index != index:
+            raise RuntimeError(
+                f"Event device {self._index} does not match recording stream's device {index}."
             )
+        self._time_s = time.perf_counter() + self.machine.clock_s
+        self._syncs_before = self.machine.sync_count
 
-        @classmethod
-        def from_ipc_handle(cls, device: Any, handle: bytes) -> Any:
-            not_simulated(
-                machine, "R507", "an event shared between processes", "synchronise with the host instead"
-            )
+    def wait(self, stream: Any = None) -> None:
+        ensure_initialized(self.machine)
 
-        def __reduce__(self) -> Any:
-            raise TypeError("cannot pickle 'Event' object")
+    def query(self) -> bool:
+        return True
 
-    return _CudaEventBase
+    def synchronize(self) -> None:
+        synced(self.machine, "torch.cuda.Event.synchronize")
+
+    def elapsed_time(self, end: Any) -> float:
+        _check_timed(self.machine, self, end)
+        return float(end._time_s - self._time_s) * 1e3
+
+    def ipc_handle(self) -> bytes:
+        not_simulated(self.machine, "R507", _SHARED_EVENT, "synchronise on the host instead")
+
+    @classmethod
+    def from_ipc_handle(cls, device: Any, handle: bytes) -> Any:
+        not_simulated(cls.machine, "R507", _SHARED_EVENT, "synchronise on the host instead")
+
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle 'Event' object")
 
 
 def _check_timed(machine: Machine, start: Any, end: Any) -> None:

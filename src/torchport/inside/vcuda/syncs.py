@@ -25,7 +25,7 @@ def note(machine: Machine, operator: Operator) -> None:
 
 def waited(machine: Machine, name: str, reported: bool = True) -> None:
     """Counts one wait. ``reported``: whether CUDA's own debug mode sees it."""
-    key = (machine.places.here(), name)
+    key = (machine.places.here(), machine.local.waiter or name)
     machine.syncs[key] = machine.syncs.get(key, 0) + 1
     machine.sync_count += 1
     if reported and machine.sync_debug_mode == 1:
@@ -36,6 +36,8 @@ def waited(machine: Machine, name: str, reported: bool = True) -> None:
 
 def transfer(machine: Machine, source: Any, from_device: int, to_device: int, non_blocking: bool) -> None:
     """Counts the bytes of a copy between devices, and the wait that a blocking one is."""
+    if machine.local.quiet:
+        return
     host_to_device = from_device == tags.HOST
     device_to_host = to_device == tags.HOST
     tag = tags.tag_of(source)

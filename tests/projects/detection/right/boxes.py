@@ -3,7 +3,8 @@ import torch
 
 def make_grid(height, width, device):
     """x and y of every cell, as (height * width, 2)."""
-    y, x = torch.meshgrid(torch.arange(height, device=device), torch.arange(width, device=device), indexing="ij")
+    rows, columns = torch.arange(height, device=device), torch.arange(width, device=device)
+    y, x = torch.meshgrid(rows, columns, indexing="ij")
     return torch.stack([x, y], dim=-1).float().view(-1, 2)
 
 

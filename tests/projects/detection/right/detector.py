@@ -21,7 +21,7 @@ class Head(nn.Module):
         return self.grids[key]
 
     def forward(self, features):
-        b, _, h, w = features.shape
+        h, w = features.shape[-2:]
         out = self.conv(features).flatten(2).transpose(1, 2)
         grid = self.grid(h, w, features.device)
         anchor = features.new_tensor(self.anchor)

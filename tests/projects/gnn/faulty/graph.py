@@ -24,7 +24,7 @@ def two_communities(n=24, seed=4):
     degree = np.bincount(dst, minlength=n)
     return Graph(
         x=torch.from_numpy(rng.normal(labels[:, None], 1.0, (n, 6))).float(),
-        y=torch.from_numpy(labels),  # BORN 4
+        y=torch.from_numpy(labels),  # BORN 3
         edge_index=torch.from_numpy(np.stack([src, dst])),  # BORN 1
         norm=torch.from_numpy(1.0 / degree).float().unsqueeze(1),
         train_mask=torch.from_numpy(rng.random(n) < 0.6),

@@ -6,9 +6,9 @@ from model import GNN
 
 def reach(edge_index, n, device):
     """Share of the graph that each node reaches in two hops."""
-    adjacency = torch.zeros(n, n, dtype=torch.long, device=device)  # BORN 5
+    adjacency = torch.zeros(n, n, dtype=torch.long, device=device)  # BORN 4
     adjacency[edge_index[0], edge_index[1]] = 1
-    two_hop = adjacency @ adjacency  # MEET 5 R109 adjacency
+    two_hop = adjacency @ adjacency  # MEET 4 R109 adjacency
     return (two_hop > 0).float().mean(dim=1, keepdim=True)
 
 
@@ -28,14 +28,14 @@ def main():
         model.train()
         optimizer.zero_grad()
         out = model(x, edge_index, norm)
-        loss = F.cross_entropy(out[train_mask], y[train_mask])  # BORN 3 # MEET 3 R101
+        loss = F.cross_entropy(out[train_mask], y[train_mask])  # MEET 3 R101
         loss.backward()
         optimizer.step()
 
         model.eval()
         with torch.no_grad():
             predicted = model(x, edge_index, norm).argmax(dim=-1)
-            accuracy = (predicted == y)[~train_mask].float().mean()  # MEET 4 R101 y
+            accuracy = (predicted == y)[~train_mask].float().mean()  # MEET 3 R101 y
         print(f"epoch {epoch}: loss {loss:.4f}, accuracy {accuracy:.2f}")
 
 

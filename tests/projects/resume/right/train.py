@@ -45,13 +45,13 @@ def build(device):
 
 
 def resume(path, device):
-    checkpoint = torch.load(path / "last.pt", map_location=device)
+    checkpoint = torch.load(path / "last.pt", map_location="cpu")
     model, optimizer = build(device)
     model.load_state_dict(checkpoint["model"])
     optimizer.load_state_dict(checkpoint["optimizer"])
-    torch.set_rng_state(checkpoint["rng"].cpu())
+    torch.set_rng_state(checkpoint["rng"])
     if torch.cuda.is_available():
-        torch.cuda.set_rng_state_all([state.cpu() for state in checkpoint["cuda_rng"]])
+        torch.cuda.set_rng_state_all(checkpoint["cuda_rng"])
     stats = torch.load(path / "stats.pt", map_location=device)
     return checkpoint["step"], model, optimizer, stats
 

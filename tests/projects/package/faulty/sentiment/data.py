@@ -52,9 +52,9 @@ def collate(samples: list[tuple[torch.Tensor, int]]) -> Batch:
     for tokens, _ in samples:
         starts.append(total)
         total += len(tokens)
-    text = torch.cat([tokens for tokens, _ in samples])  # BORN 1
-    offsets = torch.tensor(starts)  # BORN 2
-    labels = torch.tensor([label for _, label in samples])  # BORN 3
+    text = torch.cat([tokens for tokens, _ in samples])
+    offsets = torch.tensor(starts)
+    labels = torch.tensor([label for _, label in samples])
     return Batch(text, offsets, labels)
 
 

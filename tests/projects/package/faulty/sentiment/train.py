@@ -24,7 +24,7 @@ def train(config: Config) -> None:
     loader = make_loader(dataset, config.batch_size)
     for epoch in range(config.epochs):
         seen, correct = 0, 0
-        for batch in loader:
+        for batch in loader:  # BORN 1 # BORN 2 # BORN 3
             batch = batch.to(device)
             logits = model(batch.text, batch.offsets)
             loss = criterion(logits, batch.labels)  # MEET 3 R101 # MEET 4 R101
