@@ -28,10 +28,11 @@ check: .venv/dev.ready ## Format, lint, types, imports, unit tests: fastest firs
 	$(BIN)/pytest -q -m "not full" -n 2 --dist worksteal
 
 .PHONY: fix
-fix: .venv/dev.ready ## Format the code, repair what the linter can, refresh the translations
+fix: .venv/dev.ready ## Format the code, repair what the linter can, refresh translations and generated docs
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/python tools/translations.py
+	$(BIN)/python tools/gen_docs.py
 
 .PHONY: bench
 bench: .venv/dev.ready ## Measure what a rehearsal costs beside a plain run

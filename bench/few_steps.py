@@ -53,8 +53,9 @@ def watch(limit: int, out: str) -> None:
 
 
 def finish(out: str, reason: str) -> None:
-    with open(out, "w", encoding="utf-8") as file:
-        json.dump({"reason": reason, "steps": steps, "losses": losses}, file)
+    if os.environ.get("RANK", "0") == "0":
+        with open(out, "w", encoding="utf-8") as file:
+            json.dump({"reason": reason, "steps": steps, "losses": losses}, file)
     if reason == "steps":
         sys.stdout.flush()
         os._exit(0)
@@ -69,21 +70,49 @@ def host(value: Any) -> Any:
     return value
 
 
+def number(value: Any) -> Any:
+    """The same for an argument that may also be the number of a card."""
+    return torch.device("cpu") if type(value) is int else host(value)
+
+
 class CudaIsCpu(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in (torch.Tensor.cuda, torch.Tensor.pin_memory):
             return args[0]
-        if func is torch.Tensor.to and len(args) > 1 and type(args[1]) is int:
-            args = (args[0], "cpu", *args[2:])
+        if func == torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
+            return True
         args, kwargs = tree_map(host, (args, kwargs or {}))
-        if type(kwargs.get("device")) is int:
-            kwargs["device"] = "cpu"
+        if func is torch.Tensor.to and len(args) > 1:
+            args = (args[0], number(args[1]), *args[2:])
+        if "device" in kwargs:
+            kwargs["device"] = number(kwargs["device"])
         return func(*args, **kwargs)
 
 
-def pretend_cuda() -> None:
-    """Makes torch answer as with one GPU, so that the script takes that path."""
-    one = {"is_available": True, "device_count": 1, "current_device": 0, "is_bf16_supported": True}
+def pretend_nccl() -> None:
+    """Process groups and DistributedDataParallel over gloo, whatever backend and cards the script names."""
+    start, wrap = torch.distributed.init_process_group, torch.nn.parallel.DistributedDataParallel.__init__
+    torch.distributed.init_process_group = lambda backend=None, *args, **kwargs: start(
+        "gloo", *args, **{name: value for name, value in kwargs.items() if name != "device_id"}
+    )
+    torch.nn.parallel.DistributedDataParallel.__init__ = lambda self, module, *_, **kwargs: wrap(  # type: ignore[method-assign]
+        self, module, **{name: value for name, value in kwargs.items() if name not in ("device_ids", "output_device")}
+    )
+
+
+def data_parallel(module: Any, inputs: Any, device_ids: Any = None, *_: Any, **__: Any) -> Any:
+    """What nn.DataParallel computes, one replica after the other; only the first keeps its buffers."""
+    count = len(device_ids or range(torch.cuda.device_count()))
+    outputs = []
+    for number, chunk in enumerate((inputs if isinstance(inputs, torch.Tensor) else inputs[0]).chunk(count)):
+        copies = {name: buffer.clone() for name, buffer in module.named_buffers()} if number else {}
+        outputs.append(torch.func.functional_call(module, copies, (chunk,)))
+    return torch.cat(outputs)
+
+
+def pretend_cuda(gpus: int) -> None:
+    """Makes torch answer as with that many GPUs, so that the script takes that path."""
+    one = {"is_available": True, "device_count": gpus, "current_device": 0, "is_bf16_supported": True}
     for name, answer in one.items():
         setattr(torch.cuda, name, lambda *_, _answer=answer, **__: _answer)
     for name in ("set_device", "synchronize", "empty_cache", "manual_seed", "manual_seed_all", "reset_peak_memory_stats"):
@@ -91,7 +120,7 @@ def pretend_cuda() -> None:
     for name in ("Float", "Double", "Half", "Long", "Int", "Byte", "Bool"):
         setattr(torch.cuda, f"{name}Tensor", getattr(torch, f"{name}Tensor"))
     torch.cuda.device = lambda *_: torch.inference_mode(False)  # any context that changes nothing
-    for name, answer in {"is_available": True, "device_count": 1, "current_accelerator": torch.device("cpu")}.items():
+    for name, answer in {"is_available": True, "device_count": gpus, "current_accelerator": torch.device("cpu")}.items():
         setattr(torch.accelerator, name, lambda *_, _answer=answer, **__: _answer)
     for name in ("set_device_index", "synchronize"):
         setattr(torch.accelerator, name, lambda *_, **__: None)
@@ -100,7 +129,9 @@ def pretend_cuda() -> None:
     torch.utils.data.DataLoader.__init__ = lambda self, *args, **kwargs: loader(  # type: ignore[method-assign]
         self, *args, **{**kwargs, "pin_memory": False}
     )
-    torch.nn.parallel.data_parallel._get_available_device_type = lambda: None
+    torch.nn.parallel.data_parallel = data_parallel
+    sys.modules["torch.nn.parallel.data_parallel"]._get_available_device_type = lambda: None
+    torch.nn.DataParallel.forward = lambda self, *inputs: data_parallel(self.module, inputs)  # type: ignore[method-assign]
     autocast = torch.amp.autocast_mode.autocast.__init__
 
     def on_host(self: Any, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any) -> None:
@@ -109,6 +140,9 @@ def pretend_cuda() -> None:
         autocast(self, host(device_type), dtype, *args, **kwargs)
 
     torch.amp.autocast_mode.autocast.__init__ = on_host  # type: ignore[method-assign]
+    parse_to = torch._C._nn._parse_to
+    torch._C._nn._parse_to = lambda *args, **kwargs: parse_to(*map(number, args), **tree_map(number, kwargs))
+    pretend_nccl()
     CudaIsCpu().__enter__()
 
 
@@ -132,7 +166,7 @@ def run(argv: list[str]) -> None:
 if __name__ == "__main__":
     arguments = sys.argv[1:]
     if arguments[0] == "--cuda-is-cpu":
-        pretend_cuda()
+        pretend_cuda(int(os.environ.get("GPUS", "1")))
         arguments = arguments[1:]
     watch(int(arguments[0]), arguments[1])
     run(arguments[2:])

@@ -119,6 +119,7 @@ class Bench:
             "PYTHONPATH": os.pathsep.join(paths),
             "PATH": f"{HERE / 'stand_ins' / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "FAKE_IMAGES": str(project.images),
+            "GPUS": str(project.gpus),
             "MPLBACKEND": "agg",
             "PYTHONHASHSEED": "0",
             "OMP_NUM_THREADS": "2",
@@ -150,6 +151,9 @@ class Bench:
         folder, env = self.prepare(project, "plain" + "".join(options))
         out = folder / "few_steps.json"
         command = [str(HERE / "few_steps.py"), *options, str(project.steps), str(out), *shlex.split(project.command)]
+        if options and project.ranks > 1:
+            ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(project.ranks)]
+            command = [*ranks, *command]
         code, seconds, printed, err = call([self.python, *command], folder, env)
         seen = json.loads(out.read_text()) if out.exists() else {"losses": (), "steps": 0}
         return Run(code, seconds, last_words(err or printed) if code else "", tuple(seen["losses"]), seen["steps"])

@@ -20,6 +20,7 @@ NANO_SMALL = (
 class Project:
     """One entry of one repository. ``command`` and the lines of ``data`` are split as a shell would.
 
+    ``ranks`` is how many processes a launcher starts;
     ``folder`` is where it is started and ``part`` is the part of the repository that is copied; ``data`` lines are
     makers of fake_data.py with their arguments, run in ``folder``; ``images`` is how many images the stand-in data
     sets hold; ``importable`` is the folder that ``pip install -e`` would put on the path.
@@ -32,6 +33,7 @@ class Project:
     data: tuple[str, ...] = ()
     packages: tuple[str, ...] = ("numpy",)
     gpus: int = 1
+    ranks: int = 1
     steps: int = 3
     images: int = 128
     part: str = "."
@@ -42,7 +44,7 @@ class Project:
 
 def example(name: str, arguments: str = "", script: str = "main.py", **more: object) -> Project:
     """An entry of pytorch/examples."""
-    folder, _, variant = name.partition(" ")
+    folder = name.partition(" ")[0]
     more.setdefault("stand_ins", ("torchvision",))
     return Project(f"examples/{name}", EXAMPLES, f"{script} {arguments}", folder, **more)  # type: ignore[arg-type]
 
@@ -95,14 +97,14 @@ PROJECTS = (
             note="nn.DataParallel over all GPUs"),
     example("distributed/ddp-tutorial-series", "1 1", "single_gpu.py", stand_ins=(), note="device 0 is written down"),
     example("distributed/ddp-tutorial-series spawn", "1 1", "multigpu.py", gpus=2, stand_ins=()),
-    example("distributed/ddp-tutorial-series torchrun", "1 1", "multigpu_torchrun.py", gpus=2, stand_ins=()),
-    example("distributed/ddp", "", "example.py", gpus=2, stand_ins=()),
+    example("distributed/ddp-tutorial-series torchrun", "1 1", "multigpu_torchrun.py", gpus=2, ranks=2, stand_ins=()),
+    example("distributed/ddp", "", "example.py", gpus=2, ranks=2, stand_ins=()),
     Project("minGPT adder", ("karpathy/minGPT", "37baab71b9abea1b76ab957409a1cc2fbfba8a26"),
             "projects/adder/adder.py --trainer.max_iters=3 --data.ndigit=1 --trainer.num_workers=1",
             importable="."),
     Project("nanoGPT", NANO, f"train.py {NANO_SMALL}", data=("characters data/fake",),
             note="device cuda and torch.compile are its defaults"),
-    Project("nanoGPT DDP", NANO, f"train.py {NANO_SMALL} --compile=False", data=("characters data/fake",), gpus=2),
+    Project("nanoGPT DDP", NANO, f"train.py {NANO_SMALL} --compile=False", data=("characters data/fake",), gpus=2, ranks=2),
     Project("makemore", ("karpathy/makemore", "988aa59e4d8fefa526d06f3b453ad116258398d4"),
             "makemore.py --device cuda --max-steps 3 -n 1", packages=("numpy", "tensorboard")),
     Project("ng-video-lecture", ("karpathy/ng-video-lecture", "52201428ed7b46804849dea0b3ccf0de9df1a5c3"),

@@ -238,9 +238,9 @@ def test_ranks(project, words):
 @pytest.mark.parametrize(
     ("then", "options", "code", "id"),
     [
-        ("dist.all_reduce(value) if rank else dist.barrier()", [], 5, "R401"),
-        ("dist.all_reduce(value) if rank else sys.exit(1)", [], 4, "R402"),
-        ("dist.all_reduce(value) if rank == 0 else os.kill(os.getpid(), 9)", [], 4, "R402"),
+        ("dist.all_reduce(value) if rank else dist.barrier()", ["--timeout", "90"], 5, "R401"),
+        ("dist.all_reduce(value) if rank else sys.exit(1)", ["--timeout", "90"], 4, "R402"),
+        ("dist.all_reduce(value) if rank == 0 else os.kill(os.getpid(), 9)", ["--timeout", "90"], 4, "R402"),
         ("dist.all_reduce(value) if rank == 0 else time.sleep(1000)", ["--timeout", "30"], 5, "R405"),
     ],
 )

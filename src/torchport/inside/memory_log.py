@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import torch
@@ -36,21 +37,22 @@ class MemoryLog:
         self._live: list[dict[int, list[Any]]] = [{} for _ in gpus]  # id(origin) -> [origin, bytes, tensors]
         self._base = [0] * len(gpus)
         self._highest = [0] * len(gpus)
-        self._names: dict[int, str] = {}
 
-    def classify(self, optimizer: Any, step: int) -> None:
-        """Says of an optimizer's storages what they are: parameters, their gradients, its state."""
+    def classify(self, optimizer: Any, step: int, frames: Iterable[FrameType]) -> None:
+        """Says of an optimizer's storages what they are, and to which module of the user's they belong."""
         if step > 3 and not any(gpu.peak > highest for gpu, highest in zip(self._gpus, self._highest, strict=True)):
             return
+        modules = _modules(frames)
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                _mark(parameter, "parameter")
+                module = modules.get(id(parameter))
+                _mark(parameter, "parameter", module)
                 gradient = torch._C.TensorBase.grad.__get__(parameter)  # type: ignore[attr-defined]
                 if gradient is not None:
-                    _mark(gradient, "gradient")
+                    _mark(gradient, "gradient", module)
                 for value in optimizer.state.get(parameter, {}).values():
                     if isinstance(value, torch.Tensor):
-                        _mark(value, "optimizer state")
+                        _mark(value, "optimizer state", module)
 
     def drain(self) -> Iterator[Curve]:
         """The curve of each card since the last call."""
@@ -85,18 +87,31 @@ class MemoryLog:
                 del live[id(origin)]
 
 
-def _mark(tensor: Any, kind: str) -> None:
+def _modules(frames: Iterable[FrameType]) -> dict[int, str]:
+    """id(parameter) -> path of its module, for the modules that the user's running functions hold."""
+    found: dict[int, str] = {}
+    for frame in frames:
+        for value in [*frame.f_locals.values(), *frame.f_globals.values()]:
+            if isinstance(value, torch.nn.Module):
+                for name, parameter in value.named_parameters():
+                    found.setdefault(id(parameter), name.rpartition(".")[0] or type(value).__name__)
+    return found
+
+
+def _mark(tensor: Any, kind: str, module: str | None) -> None:
     tag = tag_of(tensor)
     if tag is not None:
         tag.origin.kind = kind
+        tag.origin.module = module
 
 
 def _rows(live: dict[int, list[Any]]) -> list[Row]:
     """Holders summed by kind, module and place, the largest first."""
     sums: dict[tuple[str, str | None, Place | None], list[int]] = {}
     for origin, size, count in live.values():
-        # A parameter's gradient and state are made in torch's own code: their line says nothing.
-        total = sums.setdefault((origin.kind, origin.module, origin.place), [0, 0])
+        # What belongs to a module is told by its name; the line that moved it or ran backward says nothing.
+        place = None if origin.module else origin.place
+        total = sums.setdefault((origin.kind, origin.module, place), [0, 0])
         total[0] += size
         total[1] += count
     rows = [(what, module, place, size, count) for (what, module, place), (size, count) in sums.items()]

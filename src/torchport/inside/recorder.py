@@ -177,7 +177,7 @@ class Recorder:
                 event[direction] = list(counts)
                 counts[:] = [0, 0]
             machine.step = self.step
-            self._memory.classify(optimizer, self.step)
+            self._memory.classify(optimizer, self.step, self.places.frames())
             event["allocated"] = [gpu.allocated for gpu in machine.gpus]
             event["peak"] = self._write_memory()
         self.writer.write(event)

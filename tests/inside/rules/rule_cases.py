@@ -1,4 +1,4 @@
-"""What a test of a device rule is made of: refused and legal snippets, and CUDA's texts by version of torch."""
+"""What a test of a device rule is made of: refused and legal snippets, and CUDA's texts by version."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def arange(*bounds: Any, **options: Any) -> torch.Tensor:
 
 
 def torch_at_least(minor: str) -> bool:
-    """Whether the installed torch is ``minor`` ("2.8") or newer; a development version counts as its release."""
+    """Whether the installed torch is ``minor`` ("2.8") or newer."""
     installed = torch.__version__.split("+")[0].split(".")[:2]
     return tuple(map(int, installed)) >= tuple(map(int, minor.split(".")))
 
@@ -38,7 +38,8 @@ def exact_same(argument: str, on: str, others: str, method: str) -> str:
     """Text of the check that torchgen writes in front of CUDA kernels (rules 1 and 2)."""
     if torch_at_least("2.8"):
         return (
-            f"Expected all tensors to be on the same device, but got {argument} is on {on}, different from other "
+            f"Expected all tensors to be on the same device, but got {argument} is on {on}, different from "
+            "other "
             f"tensors on {others} (when checking argument in method {method})"
         )
     return (
@@ -49,7 +50,8 @@ def exact_same(argument: str, on: str, others: str, method: str) -> str:
 
 def two_devices(first: str = CUDA, second: str = "cpu") -> str:
     """Text of TensorIterator (rule 17)."""
-    return f"Expected all tensors to be on the same device, but found at least two devices, {first} and {second}!"
+    found = f"found at least two devices, {first} and {second}!"
+    return f"Expected all tensors to be on the same device, but {found}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,5 +140,5 @@ def tensors_in(value: object) -> Iterator[torch.Tensor]:
 
 
 def faults(session: Any) -> list[str]:
-    """What the session found that is a fault on CUDA: R1, R3 and R4; the other groups are advice or remarks."""
+    """What the session found that is a fault on CUDA (R1, R3, R4); the rest is advice or remarks."""
     return [f"{f.id} {f.fields}" for f in session.findings if f.id[:2] in ("R1", "R3", "R4")]

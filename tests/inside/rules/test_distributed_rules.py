@@ -14,6 +14,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
+pytestmark = pytest.mark.filterwarnings("ignore:barrier")  # it would like a device_id
+
 SOURCE = Path(__file__).parents[3] / "src"
 
 
@@ -39,16 +41,14 @@ class TwoBranches(nn.Module):
 
 
 class Checkpointed(nn.Module):
-    """Checkpoints one layer twice, reentrantly: its parameters are marked ready twice."""
+    """Looked through for unused parameters and checkpointed reentrantly: its parameters are ready twice."""
 
     def __init__(self):
         super().__init__()
         self.layer = nn.Linear(2, 2)
 
     def forward(self, x):
-        for _ in range(2):
-            x = checkpoint(self.layer, x, use_reentrant=True)
-        return x
+        return checkpoint(self.layer, x, use_reentrant=True)
 
 
 def two_steps(model, **options):
@@ -67,57 +67,143 @@ def frozen():
     return nn.Linear(2, 2).to(CUDA).requires_grad_(False)
 
 
-DATA_PARALLEL = "module must have its parameters and buffers on device {} (device_ids[0]) but found one of them on device: {}"
+DATA_PARALLEL = (
+    "module must have its parameters and buffers on device {} (device_ids[0]) but found one of them on "
+    "device: {}"
+)
 
 ALONE = (
-    Refused(69, "DataParallel, cpu module", lambda cuda: nn.DataParallel(nn.Linear(2, 2), [0, 1])(ones(4, 2)),
-            DATA_PARALLEL.format("cuda:0", "cpu")),
-    Refused(69, "DataParallel, module on the other GPU",
-            lambda cuda: nn.DataParallel(nn.Linear(2, 2, device=OTHER), [0, 1])(ones(4, 2)),
-            DATA_PARALLEL.format("cuda:0", "cuda:1")),
-    Refused(77, "no group", lambda cuda: dist.all_reduce(ones(1, device=cuda)),
-            "Default process group has not been initialized, please make sure to call init_process_group.", ValueError),
+    Refused(
+        69,
+        "DataParallel, cpu module",
+        lambda cuda: nn.DataParallel(nn.Linear(2, 2), [0, 1])(ones(4, 2)),
+        DATA_PARALLEL.format("cuda:0", "cpu"),
+    ),
+    Refused(
+        69,
+        "DataParallel, module on the other GPU",
+        lambda cuda: nn.DataParallel(nn.Linear(2, 2, device=OTHER), [0, 1])(ones(4, 2)),
+        DATA_PARALLEL.format("cuda:0", "cuda:1"),
+    ),
+    Refused(
+        77,
+        "no group",
+        lambda cuda: dist.all_reduce(ones(1, device=cuda)),
+        "Default process group has not been initialized, please make sure to call init_process_group.",
+        ValueError,
+    ),
     Legal(69, "DataParallel", lambda cuda: nn.DataParallel(nn.Linear(2, 2, device=cuda), [0, 1])(ones(4, 2))),
-    Legal(69, "DataParallel with one GPU", lambda cuda: nn.DataParallel(nn.Linear(2, 2, device=cuda), [0])(ones(4, 2))),
-)  # fmt: skip
+    Legal(
+        69,
+        "DataParallel with one GPU",
+        lambda cuda: nn.DataParallel(nn.Linear(2, 2, device=cuda), [0])(ones(4, 2)),
+    ),
+)
 
 IN_A_GROUP = (
-    Refused(70, "two device ids", lambda cuda: DistributedDataParallel(nn.Linear(2, 2).to(cuda), device_ids=[0, 1]),
-            "device_ids can only be None or contain a single element.", ValueError),
-    Refused(71, "cpu module", lambda cuda: DistributedDataParallel(nn.Linear(2, 2), device_ids=[0]),
-            "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device "
-            "GPU modules or CPU modules, but got device_ids [0], output_device None, and module parameters "
-            "{device(type='cpu')}.", ValueError),
-    Refused(72, "two types of device", lambda cuda: DistributedDataParallel(two_types()),
-            "DistributedDataParallel's input module must be on the same type of devices, but input module parameters "
-            "locate in {", ValueError, part=True),
-    Refused(73, "nothing to train", lambda cuda: DistributedDataParallel(frozen(), device_ids=[0]),
-            "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."),
-    Refused(74, "SyncBatchNorm on the cpu",
-            lambda cuda: DistributedDataParallel(nn.Sequential(nn.Linear(2, 2), nn.SyncBatchNorm(2))),
-            "SyncBatchNorm layers only work with GPU modules", ValueError),
-    Refused(75, "all_reduce of a cpu tensor", lambda cuda: dist.all_reduce(ones(1)),
-            "No backend type associated with device type cpu"),
-    Refused(75, "broadcast of a cpu tensor", lambda cuda: dist.broadcast(ones(1), 0),
-            "No backend type associated with device type cpu"),
-    Refused(75, "all_gather into cpu tensors", lambda cuda: dist.all_gather([ones(1)], ones(1)),
-            "No backend type associated with device type cpu"),
-    Refused(77, "twice", lambda cuda: dist.init_process_group("nccl", rank=0, world_size=1, store=dist.HashStore()),
-            "trying to initialize the default process group twice!", ValueError),
-    Refused(78, "not contiguous", lambda cuda: dist.all_reduce(ones(2, 3, device=cuda).t()),
-            "Tensors must be contiguous"),
-    Refused(81, "unused parameters", lambda cuda: two_steps(TwoBranches()),
-            "Expected to have finished reduction in the prior iteration before starting a new one. This error "
-            "indicates that your module has parameters that were not used in producing loss.", part=True),
-    Refused(82, "parameter used twice", lambda cuda: two_steps(Checkpointed()),
-            "Expected to mark a variable ready only once.", part=True),
-    Legal(75, "collectives of GPU tensors", lambda cuda: [
-        f(ones(1, device=cuda)) and None for f in (dist.all_reduce, lambda t: dist.broadcast(t, 0))]),
+    Refused(
+        70,
+        "two device ids",
+        lambda cuda: DistributedDataParallel(nn.Linear(2, 2).to(cuda), device_ids=[0, 1]),
+        "device_ids can only be None or contain a single element.",
+        ValueError,
+    ),
+    Refused(
+        71,
+        "cpu module",
+        lambda cuda: DistributedDataParallel(nn.Linear(2, 2), device_ids=[0]),
+        "DistributedDataParallel device_ids and output_device arguments only work with "
+        "single-device/multiple-device "
+        "GPU modules or CPU modules, but got device_ids [0], output_device None, and module parameters "
+        "{device(type='cpu')}.",
+        ValueError,
+    ),
+    Refused(
+        72,
+        "two types of device",
+        lambda cuda: DistributedDataParallel(two_types()),
+        "DistributedDataParallel's input module must be on the same type of devices, but input module "
+        "parameters "
+        "locate in {",
+        ValueError,
+        part=True,
+    ),
+    Refused(
+        73,
+        "nothing to train",
+        lambda cuda: DistributedDataParallel(frozen(), device_ids=[0]),
+        "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
+        "gradient.",
+    ),
+    Refused(
+        74,
+        "SyncBatchNorm on the cpu",
+        lambda cuda: DistributedDataParallel(nn.Sequential(nn.Linear(2, 2), nn.SyncBatchNorm(2))),
+        "SyncBatchNorm layers only work with GPU modules",
+        ValueError,
+    ),
+    Refused(
+        75,
+        "all_reduce of a cpu tensor",
+        lambda cuda: dist.all_reduce(ones(1)),
+        "No backend type associated with device type cpu",
+    ),
+    Refused(
+        75,
+        "broadcast of a cpu tensor",
+        lambda cuda: dist.broadcast(ones(1), 0),
+        "No backend type associated with device type cpu",
+    ),
+    Refused(
+        75,
+        "all_gather into cpu tensors",
+        lambda cuda: dist.all_gather([ones(1)], ones(1)),
+        "No backend type associated with device type cpu",
+    ),
+    Refused(
+        77,
+        "twice",
+        lambda cuda: dist.init_process_group("nccl", rank=0, world_size=1, store=dist.HashStore()),
+        "trying to initialize the default process group twice!",
+        ValueError,
+    ),
+    Refused(
+        78,
+        "not contiguous",
+        lambda cuda: dist.all_reduce(ones(2, 3, device=cuda).t()),
+        "Tensors must be contiguous",
+        ValueError,
+    ),
+    Refused(
+        81,
+        "unused parameters",
+        lambda cuda: two_steps(TwoBranches()),
+        "Expected to have finished reduction in the prior iteration before starting a new one. This error "
+        "indicates that your module has parameters that were not used in producing loss.",
+        part=True,
+    ),
+    Refused(
+        82,
+        "parameter used twice",
+        lambda cuda: two_steps(Checkpointed(), find_unused_parameters=True),
+        "Expected to mark a variable ready only once.",
+        part=True,
+    ),
+    Legal(
+        75,
+        "collectives of GPU tensors",
+        lambda cuda: [
+            f(ones(1, device=cuda)) and None for f in (dist.all_reduce, lambda t: dist.broadcast(t, 0))
+        ],
+    ),
     Legal(75, "barrier", lambda cuda: dist.barrier()),
     Legal(75, "objects", lambda cuda: dist.broadcast_object_list([{"a": 1}], 0)),
-    Legal(81, "unused parameters that are looked for",
-          lambda cuda: two_steps(TwoBranches(), find_unused_parameters=True)),
-)  # fmt: skip
+    Legal(
+        81,
+        "unused parameters that are looked for",
+        lambda cuda: two_steps(TwoBranches(), find_unused_parameters=True),
+    ),
+)
 
 
 def split(table, kind):
@@ -145,7 +231,9 @@ def test_legal_in_a_group(case, nccl):
 
 
 def test_row_75_host_tensors_go_through_gloo(session, tmp_path):
-    dist.init_process_group("cpu:gloo,cuda:nccl", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    dist.init_process_group(
+        "cpu:gloo,cuda:nccl", init_method=f"file://{tmp_path}/store", rank=0, world_size=1
+    )
     try:
         for device in ("cpu", CUDA):
             value = ones(1, device=device)
@@ -188,10 +276,13 @@ def two_ranks(tmp_path, mode):
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", TWO_RANKS, str(rank), f"{tmp_path}/store", mode],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
         for rank in range(2)
-    ]  # fmt: skip
+    ]
     try:
         return [process.communicate(timeout=60) for process in processes]
     finally:
@@ -201,7 +292,9 @@ def two_ranks(tmp_path, mode):
 
 def test_row_79_two_ranks_on_one_gpu(tmp_path):
     for _, errors in two_ranks(tmp_path, "shared"):
-        assert re.search(r"Duplicate GPU detected : rank [01] and rank [01] both on CUDA device", errors), errors
+        assert re.search(r"Duplicate GPU detected : rank [01] and rank [01] both on CUDA device", errors), (
+            errors
+        )
         assert "ncclInvalidUsage" in errors
 
 

@@ -8,8 +8,8 @@ from rule_cases import Legal, Refused
 
 # Rows that a virtual device does not show, with the reason.
 NOT_SHOWN = {
-    80: "the watchdog of NCCL ends the process after its timeout; a hung rank is reported as R405 within seconds",
-    83: "CUDA IPC of expandable segments: an older text, and the virtual allocator has no expandable segments",
+    80: "NCCL's watchdog ends the process after its timeout; a hung rank is reported as R405 within seconds",
+    83: "CUDA IPC of expandable segments: an older text, and the virtual allocator has none",
 }
 
 

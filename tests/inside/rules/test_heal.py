@@ -221,7 +221,10 @@ def test_the_result_is_that_of_the_cpu(function):
 
 @pytest.mark.parametrize("function", [row[0] for row in TABLE], ids=[row[0].__name__ for row in TABLE])
 def test_the_finding_quotes_what_strict_mode_raises(function):
-    with virtual_cuda(gpus=2, gpu="a100-80gb", strict=True), pytest.raises((RuntimeError, TypeError)) as raised:
+    with (
+        virtual_cuda(gpus=2, gpu="a100-80gb", strict=True),
+        pytest.raises((RuntimeError, TypeError)) as raised,
+    ):
         function(CUDA)
     with virtual_cuda(gpus=2, gpu="a100-80gb", strict=False) as session:
         function(CUDA)

@@ -6,17 +6,10 @@ import inspect
 import pytest
 import torch
 from rule_cases import CUDA, agree
+from rule_parts import r, whole
 from torch import nn
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # deprecations of torch
-
-
-def r(device, *shape):
-    return torch.randn(*shape).to(device)
-
-
-def whole(device, *shape, high=3):
-    return torch.randint(high, shape).to(device)
 
 
 def sign(device, *shape):
@@ -25,18 +18,45 @@ def sign(device, *shape):
 
 # class, arguments, inputs by device
 MODULES = (
-    *((cls, (), lambda d: (r(d, 2, 4),)) for cls in (
-        nn.CELU, nn.ELU, nn.GELU, nn.Hardshrink, nn.Hardsigmoid, nn.Hardswish, nn.Hardtanh, nn.Identity, nn.LeakyReLU,
-        nn.LogSigmoid, nn.Mish, nn.PReLU, nn.ReLU, nn.ReLU6, nn.RReLU, nn.SELU, nn.SiLU, nn.Sigmoid, nn.Softplus,
-        nn.Softshrink, nn.Softsign, nn.Tanh, nn.Tanhshrink, nn.Dropout, nn.AlphaDropout, nn.FeatureAlphaDropout)),
+    *(
+        (cls, (), lambda d: (r(d, 2, 4),))
+        for cls in (
+            nn.CELU,
+            nn.ELU,
+            nn.GELU,
+            nn.Hardshrink,
+            nn.Hardsigmoid,
+            nn.Hardswish,
+            nn.Hardtanh,
+            nn.Identity,
+            nn.LeakyReLU,
+            nn.LogSigmoid,
+            nn.Mish,
+            nn.PReLU,
+            nn.ReLU,
+            nn.ReLU6,
+            nn.RReLU,
+            nn.SELU,
+            nn.SiLU,
+            nn.Sigmoid,
+            nn.Softplus,
+            nn.Softshrink,
+            nn.Softsign,
+            nn.Tanh,
+            nn.Tanhshrink,
+            nn.Dropout,
+            nn.AlphaDropout,
+            nn.FeatureAlphaDropout,
+        )
+    ),
     *((cls, (-1,), lambda d: (r(d, 2, 4),)) for cls in (nn.GLU, nn.LogSoftmax, nn.Softmax, nn.Softmin)),
     (nn.Softmax2d, (), lambda d: (r(d, 1, 2, 3, 3),)),
     (nn.Threshold, (0.1, 1.0), lambda d: (r(d, 2, 4),)),
     (nn.Linear, (4, 3), lambda d: (r(d, 2, 4),)),
     (nn.LazyLinear, (3,), lambda d: (r(d, 2, 4),)),
     (nn.Bilinear, (4, 3, 2), lambda d: (r(d, 2, 4), r(d, 2, 3))),
-    (nn.Embedding, (5, 3), lambda d: (whole(d, 2, 2),)),
-    (nn.EmbeddingBag, (5, 3), lambda d: (whole(d, 2, 2),)),
+    (nn.Embedding, (5, 3), lambda d: (whole(d, 2, 2, high=3),)),
+    (nn.EmbeddingBag, (5, 3), lambda d: (whole(d, 2, 2, high=3),)),
     (nn.Flatten, (), lambda d: (r(d, 2, 2, 3),)),
     (nn.Unflatten, (1, (2, 2)), lambda d: (r(d, 2, 4),)),
     (nn.Fold, ((4, 4), 2), lambda d: (r(d, 1, 8, 9),)),
@@ -82,9 +102,18 @@ MODULES = (
     (nn.Dropout1d, (), lambda d: (r(d, 2, 3, 4),)),
     (nn.Dropout2d, (), lambda d: (r(d, 2, 3, 2, 2),)),
     (nn.Dropout3d, (), lambda d: (r(d, 2, 3, 2, 2, 2),)),
-    *((cls, (2,), lambda d: (r(d, 1, 2, 6),)) for cls in (nn.AvgPool1d, nn.MaxPool1d, nn.AdaptiveAvgPool1d, nn.AdaptiveMaxPool1d)),
-    *((cls, (2,), lambda d: (r(d, 1, 2, 6, 6),)) for cls in (nn.AvgPool2d, nn.MaxPool2d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d)),
-    *((cls, (2,), lambda d: (r(d, 1, 2, 4, 4, 4),)) for cls in (nn.AvgPool3d, nn.MaxPool3d, nn.AdaptiveAvgPool3d, nn.AdaptiveMaxPool3d)),
+    *(
+        (cls, (2,), lambda d: (r(d, 1, 2, 6),))
+        for cls in (nn.AvgPool1d, nn.MaxPool1d, nn.AdaptiveAvgPool1d, nn.AdaptiveMaxPool1d)
+    ),
+    *(
+        (cls, (2,), lambda d: (r(d, 1, 2, 6, 6),))
+        for cls in (nn.AvgPool2d, nn.MaxPool2d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d)
+    ),
+    *(
+        (cls, (2,), lambda d: (r(d, 1, 2, 4, 4, 4),))
+        for cls in (nn.AvgPool3d, nn.MaxPool3d, nn.AdaptiveAvgPool3d, nn.AdaptiveMaxPool3d)
+    ),
     (nn.LPPool1d, (2, 2), lambda d: (r(d, 1, 2, 6).abs(),)),
     (nn.LPPool2d, (2, 2), lambda d: (r(d, 1, 2, 6, 6).abs(),)),
     (nn.LPPool3d, (2, 2), lambda d: (r(d, 1, 2, 4, 4, 4).abs(),)),
@@ -93,10 +122,23 @@ MODULES = (
     (nn.MaxUnpool1d, (2,), lambda d: nn.MaxPool1d(2, return_indices=True)(r(d, 1, 2, 6))),
     (nn.MaxUnpool2d, (2,), lambda d: nn.MaxPool2d(2, return_indices=True)(r(d, 1, 2, 4, 4))),
     (nn.MaxUnpool3d, (2,), lambda d: nn.MaxPool3d(2, return_indices=True)(r(d, 1, 2, 4, 4, 4))),
-    *((cls, (a,), lambda d: (r(d, 1, 2, 4),)) for cls, a in (
-        (nn.ZeroPad1d, 1), (nn.ReflectionPad1d, 1), (nn.ReplicationPad1d, 1), (nn.CircularPad1d, 1))),
-    *((cls, (1,), lambda d: (r(d, 1, 2, 4, 4),)) for cls in (nn.ZeroPad2d, nn.ReflectionPad2d, nn.ReplicationPad2d, nn.CircularPad2d)),
-    *((cls, (1,), lambda d: (r(d, 1, 2, 4, 4, 4),)) for cls in (nn.ZeroPad3d, nn.ReflectionPad3d, nn.ReplicationPad3d, nn.CircularPad3d)),
+    *(
+        (cls, (a,), lambda d: (r(d, 1, 2, 4),))
+        for cls, a in (
+            (nn.ZeroPad1d, 1),
+            (nn.ReflectionPad1d, 1),
+            (nn.ReplicationPad1d, 1),
+            (nn.CircularPad1d, 1),
+        )
+    ),
+    *(
+        (cls, (1,), lambda d: (r(d, 1, 2, 4, 4),))
+        for cls in (nn.ZeroPad2d, nn.ReflectionPad2d, nn.ReplicationPad2d, nn.CircularPad2d)
+    ),
+    *(
+        (cls, (1,), lambda d: (r(d, 1, 2, 4, 4, 4),))
+        for cls in (nn.ZeroPad3d, nn.ReflectionPad3d, nn.ReplicationPad3d, nn.CircularPad3d)
+    ),
     (nn.ConstantPad1d, (1, 2.0), lambda d: (r(d, 1, 2, 4),)),
     (nn.ConstantPad2d, (1, 2.0), lambda d: (r(d, 1, 2, 4, 4),)),
     (nn.ConstantPad3d, (1, 2.0), lambda d: (r(d, 1, 2, 2, 2, 2),)),
@@ -108,7 +150,11 @@ MODULES = (
     (nn.TransformerEncoderLayer, (4, 2, 8), lambda d: (r(d, 3, 2, 4),)),
     (nn.TransformerDecoderLayer, (4, 2, 8), lambda d: (r(d, 3, 2, 4), r(d, 3, 2, 4))),
     (nn.TransformerEncoder, (nn.TransformerEncoderLayer(4, 2, 8), 2), lambda d: (r(d, 3, 2, 4),)),
-    (nn.TransformerDecoder, (nn.TransformerDecoderLayer(4, 2, 8), 2), lambda d: (r(d, 3, 2, 4), r(d, 3, 2, 4))),
+    (
+        nn.TransformerDecoder,
+        (nn.TransformerDecoderLayer(4, 2, 8), 2),
+        lambda d: (r(d, 3, 2, 4), r(d, 3, 2, 4)),
+    ),
     (nn.Transformer, (4, 2, 1, 1, 8), lambda d: (r(d, 3, 2, 4), r(d, 3, 2, 4))),
     (nn.AdaptiveLogSoftmaxWithLoss, (4, 9, [3, 6]), lambda d: (r(d, 5, 4), whole(d, 5, high=9))),
     (nn.L1Loss, (), lambda d: (r(d, 3), r(d, 3))),
@@ -117,9 +163,9 @@ MODULES = (
     (nn.HuberLoss, (), lambda d: (r(d, 3), r(d, 3))),
     (nn.BCELoss, (), lambda d: (r(d, 3).sigmoid(), r(d, 3).sigmoid())),
     (nn.BCEWithLogitsLoss, (), lambda d: (r(d, 3), r(d, 3).sigmoid())),
-    (nn.CrossEntropyLoss, (torch.ones(3),), lambda d: (r(d, 4, 3), whole(d, 4))),
-    (nn.NLLLoss, (), lambda d: (r(d, 4, 3), whole(d, 4))),
-    (nn.NLLLoss2d, (), lambda d: (r(d, 2, 3, 2, 2), whole(d, 2, 2, 2))),
+    (nn.CrossEntropyLoss, (torch.ones(3),), lambda d: (r(d, 4, 3), whole(d, 4, high=3))),
+    (nn.NLLLoss, (), lambda d: (r(d, 4, 3), whole(d, 4, high=3))),
+    (nn.NLLLoss2d, (), lambda d: (r(d, 2, 3, 2, 2), whole(d, 2, 2, 2, high=3))),
     (nn.KLDivLoss, (), lambda d: (r(d, 2, 3).log_softmax(1), r(d, 2, 3).softmax(1))),
     (nn.PoissonNLLLoss, (), lambda d: (r(d, 3), r(d, 3).abs())),
     (nn.GaussianNLLLoss, (), lambda d: (r(d, 3), r(d, 3), r(d, 3).abs())),
@@ -127,22 +173,41 @@ MODULES = (
     (nn.SoftMarginLoss, (), lambda d: (r(d, 3), sign(d, 3))),
     (nn.MultiLabelMarginLoss, (), lambda d: (r(d, 2, 3), torch.tensor([[0, -1, 1], [1, 2, -1]]).to(d))),
     (nn.MultiLabelSoftMarginLoss, (), lambda d: (r(d, 2, 3), whole(d, 2, 3, high=2))),
-    (nn.MultiMarginLoss, (), lambda d: (r(d, 2, 3), whole(d, 2))),
+    (nn.MultiMarginLoss, (), lambda d: (r(d, 2, 3), whole(d, 2, high=3))),
     (nn.MarginRankingLoss, (), lambda d: (r(d, 3), r(d, 3), sign(d, 3))),
     (nn.CosineEmbeddingLoss, (), lambda d: (r(d, 2, 3), r(d, 2, 3), sign(d, 2))),
     (nn.TripletMarginLoss, (), lambda d: (r(d, 2, 3), r(d, 2, 3), r(d, 2, 3))),
     (nn.TripletMarginWithDistanceLoss, (), lambda d: (r(d, 2, 3), r(d, 2, 3), r(d, 2, 3))),
-    (nn.CTCLoss, (), lambda d: (
-        r(d, 6, 2, 4).log_softmax(2), torch.tensor([[1, 2], [3, 1]]).to(d), torch.tensor([6, 6]), torch.tensor([2, 2]))),
-    *([(nn.LinearCrossEntropyLoss, (4, 3), lambda d: (r(d, 2, 4), whole(d, 2)))]
-      if hasattr(nn, "LinearCrossEntropyLoss") else []),
-)  # fmt: skip
+    (
+        nn.CTCLoss,
+        (),
+        lambda d: (
+            r(d, 6, 2, 4).log_softmax(2),
+            torch.tensor([[1, 2], [3, 1]]).to(d),
+            torch.tensor([6, 6]),
+            torch.tensor([2, 2]),
+        ),
+    ),
+    *(
+        [(nn.LinearCrossEntropyLoss, (4, 3), lambda d: (r(d, 2, 4), whole(d, 2, high=3)))]
+        if hasattr(nn, "LinearCrossEntropyLoss")
+        else []
+    ),
+)
 
 # Containers, and classes that are made to be derived from or that are tested by what contains them.
 NOT_CALLED = {
-    nn.Module, nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict, nn.Container,
-    nn.DataParallel, nn.RNNBase, nn.RNNCellBase,
-}  # fmt: skip
+    nn.Module,
+    nn.Sequential,
+    nn.ModuleList,
+    nn.ModuleDict,
+    nn.ParameterList,
+    nn.ParameterDict,
+    nn.Container,
+    nn.DataParallel,
+    nn.RNNBase,
+    nn.RNNCellBase,
+}
 
 
 def forward_and_backward(cls, arguments, inputs):
@@ -182,8 +247,11 @@ def test_the_gpu_computes_what_the_cpu_does(row):
 
 @pytest.mark.parametrize("row", MODULES[:60:6], ids=[row[0].__name__ for row in MODULES[:60:6]])
 def test_all_of_it_is_on_the_gpu(row, session):
-    assert {str(t.device) for part in forward_and_backward(*row)(CUDA) for t in (
-        part.values() if isinstance(part, dict) else part)} == {CUDA}  # fmt: skip
+    assert {
+        str(t.device)
+        for part in forward_and_backward(*row)(CUDA)
+        for t in (part.values() if isinstance(part, dict) else part)
+    } == {CUDA}
 
 
 def test_every_module_of_torch_nn_is_there():

@@ -1,4 +1,4 @@
-"""Rules 49-68: errors of the CUDA runtime, the allocator, serialization and the torch.cuda helpers."""
+"""Rules 49-68: errors of the CUDA runtime, serialization and the torch.cuda helpers."""
 
 import io
 import os
@@ -14,10 +14,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from torchport.inside.vcuda import virtual_cuda
 
-MIB = 2**20
-GIB = 2**30
 BAD_FORK = (
-    "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start "
+    "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
+    "'spawn' start "
     "method"
 )
 
@@ -50,49 +49,139 @@ def copy_during_capture(device):
 
 
 REFUSED = (
-    Refused(49, "factory", lambda cuda: ones(3, device="cuda:5"), "CUDA error: invalid device ordinal", part=True),
+    Refused(
+        49, "factory", lambda cuda: ones(3, device="cuda:5"), "CUDA error: invalid device ordinal", part=True
+    ),
     Refused(49, "to", lambda cuda: ones(3).to("cuda:2"), "CUDA error: invalid device ordinal", part=True),
     Refused(49, "cuda(n)", lambda cuda: ones(3).cuda(7), "CUDA error: invalid device ordinal", part=True),
-    Refused(49, "module.to", lambda cuda: nn.Linear(2, 2).to("cuda:2"), "CUDA error: invalid device ordinal", part=True),
-    Refused(49, "set_device", lambda cuda: torch.cuda.set_device(2), "CUDA error: invalid device ordinal", part=True),
-    Refused(49, "synchronize", lambda cuda: torch.cuda.synchronize(2), "CUDA error: invalid device ordinal", part=True),
-    Refused(51, "properties", lambda cuda: torch.cuda.get_device_properties(2), "Invalid device id", AssertionError),
+    Refused(
+        49,
+        "module.to",
+        lambda cuda: nn.Linear(2, 2).to("cuda:2"),
+        "CUDA error: invalid device ordinal",
+        part=True,
+    ),
+    Refused(
+        49,
+        "set_device",
+        lambda cuda: torch.cuda.set_device(2),
+        "CUDA error: invalid device ordinal",
+        part=True,
+    ),
+    Refused(
+        49,
+        "synchronize",
+        lambda cuda: torch.cuda.synchronize(2),
+        "CUDA error: invalid device ordinal",
+        part=True,
+    ),
+    Refused(
+        51,
+        "properties",
+        lambda cuda: torch.cuda.get_device_properties(2),
+        "Invalid device id",
+        AssertionError,
+    ),
     Refused(51, "name", lambda cuda: torch.cuda.get_device_name(2), "Invalid device id", AssertionError),
-    Refused(51, "capability", lambda cuda: torch.cuda.get_device_capability(2), "Invalid device id", AssertionError),
-    Refused(51, "peer", lambda cuda: torch.cuda.can_device_access_peer(0, 2), "Invalid peer device id", AssertionError),
-    Refused(52, "current_stream", lambda cuda: torch.cuda.current_stream(2),
-            "Device index value 2 is out of index range [0, 2)"),
+    Refused(
+        51,
+        "capability",
+        lambda cuda: torch.cuda.get_device_capability(2),
+        "Invalid device id",
+        AssertionError,
+    ),
+    Refused(
+        51,
+        "peer",
+        lambda cuda: torch.cuda.can_device_access_peer(0, 2),
+        "Invalid peer device id",
+        AssertionError,
+    ),
+    Refused(
+        52,
+        "current_stream",
+        lambda cuda: torch.cuda.current_stream(2),
+        "Device index value 2 is out of index range [0, 2)",
+    ),
     Refused(58, "device string", lambda cuda: ones(3, device="cuda0"), "Invalid device string: 'cuda0'"),
     Refused(58, "device string in to", lambda cuda: ones(3).to("cuda0"), "Invalid device string: 'cuda0'"),
-    Refused(58, "set_device of a cpu", lambda cuda: torch.cuda.set_device("cpu"),
-            "Expected a cuda device, but got: cpu", ValueError),
-    Refused(58, "device context of a cpu", lambda cuda: torch.cuda.synchronize("cpu"),
-            "Expected a cuda device, but got: cpu", ValueError),
-    Refused(60, "absurd size", lambda cuda: torch.empty(2**60, dtype=torch.uint8, device=cuda),
-            "CUDA out of memory. Tried to allocate more than 1EB memory.", part=True),
-    Refused(63, "integer matmul", lambda cuda: torch.ones(2, 2, device=cuda).long() @ ones(2, 2, device=cuda).long(),
-            "\"addmm_cuda\" not implemented for 'Long'"),
-    Refused(63, "integer linear", lambda cuda: F.linear(*[ones(2, 2, device=cuda).long()] * 2),
-            "\"addmm_cuda\" not implemented for 'Long'"),
-    Refused(65, "fused, complex", fused_complex,
-            "`fused=True` requires all the params to be floating point Tensors of supported devices: [", part=True),
+    Refused(
+        58,
+        "set_device of a cpu",
+        lambda cuda: torch.cuda.set_device("cpu"),
+        "Expected a cuda device, but got: cpu",
+        ValueError,
+    ),
+    Refused(
+        58,
+        "device context of a cpu",
+        lambda cuda: torch.cuda.synchronize("cpu"),
+        "Expected a cuda device, but got: cpu",
+        ValueError,
+    ),
+    Refused(
+        60,
+        "absurd size",
+        lambda cuda: torch.empty(2**60, dtype=torch.uint8, device=cuda),
+        "CUDA out of memory. Tried to allocate more than 1EB memory.",
+        part=True,
+    ),
+    Refused(
+        63,
+        "integer matmul",
+        lambda cuda: torch.ones(2, 2, device=cuda).long() @ ones(2, 2, device=cuda).long(),
+        "\"addmm_cuda\" not implemented for 'Long'",
+    ),
+    Refused(
+        63,
+        "integer linear",
+        lambda cuda: F.linear(*[ones(2, 2, device=cuda).long()] * 2),
+        "\"addmm_cuda\" not implemented for 'Long'",
+    ),
+    Refused(
+        65,
+        "fused, complex",
+        fused_complex,
+        "`fused=True` requires all the params to be floating point Tensors of supported devices: [",
+        part=True,
+    ),
     Refused(65, "fused, the type is named", fused_complex, "but torch.complex64 and cuda", part=True),
-    Refused(65, "capturable on the host", capturable_on_the_host,
-            "If capturable=True, params and state_steps must be on supported devices: [", AssertionError, part=True),
+    Refused(
+        65,
+        "capturable on the host",
+        capturable_on_the_host,
+        "If capturable=True, params and state_steps must be on supported devices: [",
+        AssertionError,
+        part=True,
+    ),
     # The kernel's own "found_inf must be a CUDA tensor." is never reached: its generated check comes first.
-    Refused(66, "found_inf on the host", lambda cuda: torch._amp_foreach_non_finite_check_and_unscale_(
-        [ones(3, device=cuda)], torch.zeros(1), ones(1, device=cuda)),
-            exact_same("found_inf", "cpu", CUDA, "wrapper_CUDA___amp_foreach_non_finite_check_and_unscale_")),
-    Refused(67, "copy during capture", copy_during_capture,
-            "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is pinned.",
-            part=True, since="2.9"),
-)  # fmt: skip
+    Refused(
+        66,
+        "found_inf on the host",
+        lambda cuda: torch._amp_foreach_non_finite_check_and_unscale_(
+            [ones(3, device=cuda)], torch.zeros(1), ones(1, device=cuda)
+        ),
+        exact_same("found_inf", "cpu", CUDA, "wrapper_CUDA___amp_foreach_non_finite_check_and_unscale_"),
+    ),
+    Refused(
+        67,
+        "copy during capture",
+        copy_during_capture,
+        "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is pinned.",
+        part=True,
+        since="2.9",
+    ),
+)
 
 LEGAL = (
     Legal(49, "every GPU there is", lambda cuda: ones(3, device=cuda)),
     Legal(49, "last GPU", lambda cuda: ones(3, device="cuda:1"), device="cuda:1"),
-    Legal(65, "fused Adam", lambda cuda: torch.optim.Adam(nn.Linear(2, 2, device=cuda).parameters(), fused=True) and None),
-)  # fmt: skip
+    Legal(
+        65,
+        "fused Adam",
+        lambda cuda: torch.optim.Adam(nn.Linear(2, 2, device=cuda).parameters(), fused=True) and None,
+    ),
+)
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=str)
@@ -112,8 +201,7 @@ def test_row_49_class_and_help(session):
     if torch_at_least("2.9"):
         assert type(caught.value) is torch.AcceleratorError
         assert text.startswith(
-            "CUDA error: invalid device ordinal\n"
-            "GPU device may be out of range, do you have enough GPUs?\n"
+            "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
         )
     else:
         assert "For debugging consider passing CUDA_LAUNCH_BLOCKING=1" in text
@@ -132,7 +220,7 @@ def out_of_range_class(device):
 @pytest.mark.parametrize("snippet", [out_of_range_index, out_of_range_class])
 def test_row_62_device_side_assert_poisons_the_process(snippet, session):
     for attempt in (snippet, lambda device: ones(3, device=device).sum().item()):
-        with pytest.raises(RuntimeError, match="^CUDA error: device-side assert triggered") as caught:
+        with pytest.raises(RuntimeError, match=r"^CUDA error: device-side assert triggered") as caught:
             attempt(CUDA)
         assert not isinstance(caught.value, IndexError)
 
@@ -141,7 +229,9 @@ def test_row_50_help_names_the_error(session):
     with pytest.raises(RuntimeError) as caught:
         out_of_range_index(CUDA)
     if torch_at_least("2.10"):
-        assert "Search for `cudaErrorAssert' in https://docs.nvidia.com/cuda/cuda-runtime-api/" in str(caught.value)
+        assert "Search for `cudaErrorAssert' in https://docs.nvidia.com/cuda/cuda-runtime-api/" in str(
+            caught.value
+        )
 
 
 def in_forked_child(call):
@@ -166,8 +256,12 @@ def in_forked_child(call):
 
 def test_row_53_fork_after_first_use(session):
     value = ones(3, device=CUDA)
-    for call in (lambda: ones(3, device=CUDA), lambda: ones(3).cuda(), lambda: torch.cuda.synchronize(),
-                 lambda: torch.cuda.current_device()):  # fmt: skip
+    for call in (
+        lambda: ones(3, device=CUDA),
+        lambda: ones(3).cuda(),
+        lambda: torch.cuda.synchronize(),
+        lambda: torch.cuda.current_device(),
+    ):
         assert in_forked_child(call) == f"RuntimeError: {BAD_FORK}"
     assert in_forked_child(lambda: ones(3) + 1) == "nothing"
     assert value.sum().item() == 3.0
@@ -196,7 +290,11 @@ def test_row_53_data_loader_worker(session):
 def test_rows_54_and_55_outside_a_session_torch_is_what_it_was():
     with pytest.raises((AssertionError, RuntimeError)) as caught:
         ones(3, device="cuda")
-    expected = "Found no NVIDIA driver on your system" if torch.version.cuda else "Torch not compiled with CUDA enabled"
+    expected = (
+        "Found no NVIDIA driver on your system"
+        if torch.version.cuda
+        else "Torch not compiled with CUDA enabled"
+    )
     assert expected in str(caught.value)
 
 
@@ -213,8 +311,10 @@ def test_row_57_load_without_cuda():
     with pytest.raises(RuntimeError) as caught:
         torch.load(file)
     assert str(caught.value) == (
-        "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running "
-        "on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to "
+        "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you "
+        "are running "
+        "on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
+        "storages to "
         "the CPU."
     )
     file.seek(0)
@@ -227,47 +327,12 @@ def test_row_57_load_of_a_gpu_that_is_not_there():
         with pytest.raises(RuntimeError) as caught:
             torch.load(file)
         assert str(caught.value) == (
-            "Attempting to deserialize object on CUDA device 3 but torch.cuda.device_count() is 2. Please use "
+            "Attempting to deserialize object on CUDA device 3 but torch.cuda.device_count() is 2. Please "
+            "use "
             "torch.load with map_location to map your storages to an existing device."
         )
         file.seek(0)
         assert str(torch.load(file, map_location={"cuda:3": "cuda:1"})["w"].device) == "cuda:1"
-
-
-OUT_OF_MEMORY = re.compile(
-    r"^CUDA out of memory\. Tried to allocate 100\.00 GiB\. GPU 0 has a total capacity of \d+\.\d\d GiB of which "
-    r"\d+\.\d\d [KMG]iB is free\. .*?(?P<allowed>\d+\.\d\d [MG]iB allowed; )?Of the allocated memory "
-    r"\d+(\.\d\d [KMG]iB| bytes) is allocated by PyTorch, and \d+(\.\d\d [KMG]iB| bytes) is reserved by PyTorch but "
-    r"unallocated\. If reserved but unallocated memory is large try setting "
-    r"PYTORCH_(CUDA_)?ALLOC_CONF=expandable_segments:True to avoid fragmentation\.  See documentation for Memory "
-    r"Management  \(https://(docs\.)?pytorch\.org/docs/stable/notes/cuda\.html\S*\)$"
-)
-
-
-def test_row_59_out_of_memory(session):
-    ones(3, device=CUDA)
-    with pytest.raises(torch.cuda.OutOfMemoryError) as caught:
-        torch.empty(100 * GIB, dtype=torch.uint8, device=CUDA)
-    assert OUT_OF_MEMORY.match(str(caught.value)), caught.value
-    assert ones(3, device=CUDA).sum().item() == 3.0
-
-
-def test_row_59_live_tensors_count_and_freed_ones_do_not(session):
-    session.machine.gpus[0].capacity_bytes = 3 * GIB // 2  # a third of it is the context
-    for _ in range(3):
-        torch.empty(600 * MIB, dtype=torch.uint8, device=CUDA)
-    kept = torch.empty(600 * MIB, dtype=torch.uint8, device=CUDA)
-    with pytest.raises(torch.cuda.OutOfMemoryError, match=r"Tried to allocate 600\.00 MiB"):
-        torch.empty(600 * MIB, dtype=torch.uint8, device=CUDA)
-    assert torch.empty(600 * MIB, dtype=torch.uint8, device="cuda:1").device.index == 1
-    del kept
-    torch.empty(600 * MIB, dtype=torch.uint8, device=CUDA)
-
-
-def test_row_61_memory_fraction(session):
-    torch.cuda.set_per_process_memory_fraction(0.01)
-    with pytest.raises(torch.cuda.OutOfMemoryError, match=r"allowed; |per_process_memory_fraction"):
-        torch.empty(2 * GIB, dtype=torch.uint8, device=CUDA)
 
 
 def test_row_56_a_card_the_wheel_has_no_kernels_for():
@@ -283,7 +348,9 @@ def test_row_56_a_card_the_wheel_has_no_kernels_for():
 def test_row_64_what_the_card_cannot_do():
     with virtual_cuda(gpus=1, gpu="a100-80gb", strict=True), pytest.raises(RuntimeError) as caught:
         float8_product(CUDA)
-    assert "torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9" in str(caught.value)
+    assert "torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9" in str(
+        caught.value
+    )
 
 
 def test_row_64_flash_attention_needs_ampere():

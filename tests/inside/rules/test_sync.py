@@ -68,11 +68,24 @@ TABLE = (
     ("x[mask] = tensor", lambda cuda: ones(3, device=cuda), lambda x: put(x, x > 0, x.clone()), SEEN),
     ("x[mask] = number", lambda cuda: ones(3, device=cuda), lambda x: put(x, x > 0, 2.0), NONE),
     ("x[cpu index]", lambda cuda: (ones(3, device=cuda), torch.tensor([1])), lambda t: t[0][t[1]], SEEN),
-    ("x[cpu index] = tensor", lambda cuda: (ones(3, device=cuda), torch.tensor([1]), ones(1, device=cuda)),
-     lambda t: put(t[0], t[1], t[2]), SEEN),
-    ("x[cuda index]", lambda cuda: (ones(3, device=cuda), torch.tensor([1]).to(cuda)), lambda t: t[0][t[1]], NONE),
-    ("x[cuda index] = tensor", lambda cuda: (ones(3, device=cuda), torch.tensor([1]).to(cuda)),
-     lambda t: put(t[0], t[1], 2.0), NONE),
+    (
+        "x[cpu index] = tensor",
+        lambda cuda: (ones(3, device=cuda), torch.tensor([1]), ones(1, device=cuda)),
+        lambda t: put(t[0], t[1], t[2]),
+        SEEN,
+    ),
+    (
+        "x[cuda index]",
+        lambda cuda: (ones(3, device=cuda), torch.tensor([1]).to(cuda)),
+        lambda t: t[0][t[1]],
+        NONE,
+    ),
+    (
+        "x[cuda index] = tensor",
+        lambda cuda: (ones(3, device=cuda), torch.tensor([1]).to(cuda)),
+        lambda t: put(t[0], t[1], 2.0),
+        NONE,
+    ),
     ("x[1]", lambda cuda: ones(3, device=cuda), lambda x: x[1], NONE),
     ("unique", lambda cuda: ones(3, device=cuda), lambda x: torch.unique(x), SEEN),
     ("unique_consecutive", lambda cuda: ones(3, device=cuda), lambda x: torch.unique_consecutive(x), SEEN),
@@ -80,18 +93,35 @@ TABLE = (
     ("bincount", lambda cuda: arange(3, device=cuda), lambda x: torch.bincount(x), SEEN),
     ("histc", lambda cuda: ones(3, device=cuda), lambda x: torch.histc(x), SEEN),
     ("one_hot", lambda cuda: arange(3, device=cuda), lambda x: torch.nn.functional.one_hot(x), SEEN),
-    ("one_hot with classes", lambda cuda: arange(3, device=cuda),
-     lambda x: torch.nn.functional.one_hot(x, num_classes=3), NONE),
+    (
+        "one_hot with classes",
+        lambda cuda: arange(3, device=cuda),
+        lambda x: torch.nn.functional.one_hot(x, num_classes=3),
+        NONE,
+    ),
     ("repeat_interleave", lambda cuda: arange(3, device=cuda), lambda x: torch.repeat_interleave(x, x), SEEN),
-    ("repeat_interleave with size", lambda cuda: arange(3, device=cuda),
-     lambda x: torch.repeat_interleave(x, x, output_size=3), NONE),
+    (
+        "repeat_interleave with size",
+        lambda cuda: arange(3, device=cuda),
+        lambda x: torch.repeat_interleave(x, x, output_size=3),
+        NONE,
+    ),
     ("tensor(…, device)", lambda cuda: cuda, lambda cuda: torch.tensor([1.0], device=cuda), SEEN),
     ("as_tensor(…).cuda()", lambda cuda: None, lambda _: torch.as_tensor([1.0]).cuda(), SEEN),
     ("to cuda", lambda cuda: ones(3), lambda x: x.to(CUDA), SEEN),
     ("pinned to cuda", lambda cuda: ones(3).pin_memory(), lambda x: x.to(CUDA), SEEN),
-    ("pinned to cuda, non_blocking", lambda cuda: ones(3).pin_memory(),
-     lambda x: x.to(CUDA, non_blocking=True), NONE),
-    ("to cpu, non_blocking", lambda cuda: ones(3, device=cuda), lambda x: x.to("cpu", non_blocking=True), NONE),
+    (
+        "pinned to cuda, non_blocking",
+        lambda cuda: ones(3).pin_memory(),
+        lambda x: x.to(CUDA, non_blocking=True),
+        NONE,
+    ),
+    (
+        "to cpu, non_blocking",
+        lambda cuda: ones(3, device=cuda),
+        lambda x: x.to("cpu", non_blocking=True),
+        NONE,
+    ),
     ("to the other GPU", lambda cuda: ones(3, device=cuda), lambda x: x.to(OTHER), NONE),
     ("copy_ to the GPU", lambda cuda: (ones(3, device=cuda), ones(3)), lambda t: t[0].copy_(t[1]), SEEN),
     ("copy_ from the GPU", lambda cuda: (ones(3), ones(3, device=cuda)), lambda t: t[0].copy_(t[1]), SEEN),
@@ -100,30 +130,57 @@ TABLE = (
     ("inv", lambda cuda: torch.eye(3, device=cuda), lambda x: torch.linalg.inv(x), SEEN),
     ("solve", lambda cuda: torch.eye(3, device=cuda), lambda a: torch.linalg.solve(a, a), SEEN),
     ("clip_grad_norm_", gradients, lambda ps: utils.clip_grad_norm_(ps, 1.0), NONE),
-    ("clip_grad_norm_ with check", gradients, lambda ps: utils.clip_grad_norm_(ps, 1.0, error_if_nonfinite=True), SEEN),
+    (
+        "clip_grad_norm_ with check",
+        gradients,
+        lambda ps: utils.clip_grad_norm_(ps, 1.0, error_if_nonfinite=True),
+        SEEN,
+    ),
     ("GradScaler.step", lambda cuda: cuda, scaled_step, SEEN),
     # Before torch 2.13 the host read multinomial's sanity check; ``_assert_async`` does it now.
-    ("multinomial", lambda cuda: ones(3, device=cuda), lambda x: torch.multinomial(x, 1),
-     NONE if torch_at_least("2.13") else SEEN),
+    (
+        "multinomial",
+        lambda cuda: ones(3, device=cuda),
+        lambda x: torch.multinomial(x, 1),
+        NONE if torch_at_least("2.13") else SEEN,
+    ),
     ("randperm", lambda cuda: cuda, lambda cuda: torch.randperm(20000, device=cuda), NONE),
     ("dropout", lambda cuda: ones(3, device=cuda), lambda x: torch.nn.functional.dropout(x), NONE),
     ("any", lambda cuda: ones(3, device=cuda), lambda x: x.any(), NONE),
     ("topk", lambda cuda: ones(3, device=cuda), lambda x: x.topk(1), NONE),
     ("sort", lambda cuda: ones(3, device=cuda), lambda x: torch.sort(x), NONE),
     ("matmul", lambda cuda: ones(3, 3, device=cuda), lambda x: x @ x, NONE),
-    ("cpu scalar operand", lambda cuda: (ones(3, device=cuda), torch.tensor(2.0)), lambda t: t[0] * t[1], NONE),
-    ("backward", lambda cuda: ones(3, device=cuda, requires_grad=True), lambda x: (x * x).sum().backward(), NONE),
+    (
+        "cpu scalar operand",
+        lambda cuda: (ones(3, device=cuda), torch.tensor(2.0)),
+        lambda t: t[0] * t[1],
+        NONE,
+    ),
+    (
+        "backward",
+        lambda cuda: ones(3, device=cuda, requires_grad=True),
+        lambda x: (x * x).sum().backward(),
+        NONE,
+    ),
     ("SGD", lambda cuda: cuda, stepped("SGD", lr=0.1), NONE),
     ("Adam, foreach", lambda cuda: cuda, stepped("Adam", foreach=True), NONE),
     ("Adam, for loop", lambda cuda: cuda, stepped("Adam", foreach=False), NONE),
     ("Adam, fused", lambda cuda: cuda, stepped("Adam", fused=True), NONE),
     ("synchronize", lambda cuda: ones(3, device=cuda), lambda x: torch.cuda.synchronize(), UNSEEN),
-    ("stream.synchronize", lambda cuda: ones(3, device=cuda),
-     lambda x: torch.cuda.current_stream().synchronize(), UNSEEN),
+    (
+        "stream.synchronize",
+        lambda cuda: ones(3, device=cuda),
+        lambda x: torch.cuda.current_stream().synchronize(),
+        UNSEEN,
+    ),
     ("event.synchronize", event_pair, lambda pair: pair[1].synchronize(), UNSEEN),
-    ("coalesce", lambda cuda: torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,), device=cuda),
-     lambda s: s.coalesce(), UNSEEN),
-)  # fmt: skip
+    (
+        "coalesce",
+        lambda cuda: torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,), device=cuda),
+        lambda s: s.coalesce(),
+        UNSEEN,
+    ),
+)
 
 
 @contextlib.contextmanager
@@ -165,8 +222,11 @@ def test_row_68_debug_mode_is_told(session):
         assert torch.cuda.get_sync_debug_mode() == number
 
 
-@pytest.mark.parametrize("call", [lambda x, mask: x[mask], lambda x, mask: put(x, mask, ones(2, device=CUDA))],
-                         ids=["read", "write"])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [lambda x, mask: x[mask], lambda x, mask: put(x, mask, ones(2, device=CUDA))],
+    ids=["read", "write"],
+)
 def test_a_mask_on_the_host_is_counted_on_the_host(call, session):
     # The newest torch finds the elements on the host and copies pinned; earlier ones copy the mask and wait.
     before = session.sync_count

@@ -15,10 +15,35 @@ def scalar(value=1.0, device=HOST):
 
 
 FLOATS = (
-    "add", "sub", "mul", "div", "true_divide", "floor_divide", "pow", "float_power", "atan2", "fmod", "remainder",
-    "minimum", "maximum", "max", "min", "fmin", "fmax", "eq", "ne", "lt", "le", "gt", "ge", "xlogy", "ldexp",
-    "heaviside", "copysign", "rsub",
-)  # fmt: skip
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "true_divide",
+    "floor_divide",
+    "pow",
+    "float_power",
+    "atan2",
+    "fmod",
+    "remainder",
+    "minimum",
+    "maximum",
+    "max",
+    "min",
+    "fmin",
+    "fmax",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "xlogy",
+    "ldexp",
+    "heaviside",
+    "copysign",
+    "rsub",
+)
 INTEGERS = ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift")
 # These allocate their result beside their first argument, so a zero-dim CPU tensor may only come second.
 LOGICAL = ("logical_and", "logical_or", "logical_xor")
@@ -101,53 +126,130 @@ def quietly(loss, *arguments):
 
 
 REFUSED = (
-    Refused(20, "addcmul", lambda cuda: torch.addcmul(ones(3, device=cuda), scalar(), scalar()),
-            "Trying to pass too many CPU scalars to non-CPU kernel!", since="2.13"),
-    Refused(20, "lerp", lambda cuda: torch.lerp(ones(3, device=cuda), scalar(), scalar()),
-            "Trying to pass too many CPU scalars to non-CPU kernel!"),
-    Refused(21, "addcdiv", lambda cuda: torch.addcdiv(ones(3, device=cuda), ones(3, device=cuda), scalar()),
-            two_devices()),
-    Refused(21, "addcmul of dimension 1", lambda cuda: torch.addcmul(*[ones(3, device=cuda)] * 2, ones(3)),
-            two_devices()),
-    Refused(22, "lerp end of dimension 1", lambda cuda: torch.lerp(ones(3, device=cuda), ones(3), 0.5), two_devices()),
+    Refused(
+        20,
+        "addcmul",
+        lambda cuda: torch.addcmul(ones(3, device=cuda), scalar(), scalar()),
+        "Trying to pass too many CPU scalars to non-CPU kernel!",
+        since="2.13",
+    ),
+    Refused(
+        20,
+        "lerp",
+        lambda cuda: torch.lerp(ones(3, device=cuda), scalar(), scalar()),
+        "Trying to pass too many CPU scalars to non-CPU kernel!",
+    ),
+    Refused(
+        21,
+        "addcdiv",
+        lambda cuda: torch.addcdiv(ones(3, device=cuda), ones(3, device=cuda), scalar()),
+        two_devices(),
+    ),
+    Refused(
+        21,
+        "addcmul of dimension 1",
+        lambda cuda: torch.addcmul(*[ones(3, device=cuda)] * 2, ones(3)),
+        two_devices(),
+    ),
+    Refused(
+        22,
+        "lerp end of dimension 1",
+        lambda cuda: torch.lerp(ones(3, device=cuda), ones(3), 0.5),
+        two_devices(),
+    ),
     Refused(23, "cpu.add_", lambda cuda: ones(3).add_(ones(3, device=cuda)), two_devices()),
     Refused(23, "cpu +=", lambda cuda: ones(3).__iadd__(ones(3, device=cuda)), two_devices()),
     Refused(23, "zero-dim cpu.add_", lambda cuda: scalar().add_(scalar(device=cuda)), two_devices()),
     Refused(23, "zero-dim cpu.mul_", lambda cuda: scalar().mul_(ones(3, device=cuda)), two_devices()),
     Refused(23, "cuda.add_", lambda cuda: ones(3, device=cuda).add_(ones(3)), two_devices()),
-    Refused(24, "first GPU is named first", lambda cuda: ones(3, device=OTHER) + ones(3, device=cuda),
-            two_devices(OTHER, CUDA)),
-    Refused(24, "in place", lambda cuda: ones(3, device=cuda).add_(ones(3, device=OTHER)), two_devices(CUDA, OTHER)),
+    Refused(
+        24,
+        "first GPU is named first",
+        lambda cuda: ones(3, device=OTHER) + ones(3, device=cuda),
+        two_devices(OTHER, CUDA),
+    ),
+    Refused(
+        24,
+        "in place",
+        lambda cuda: ones(3, device=cuda).add_(ones(3, device=OTHER)),
+        two_devices(CUDA, OTHER),
+    ),
     Refused(25, "add out", lambda cuda: torch.add(*[ones(3, device=cuda)] * 2, out=ones(3)), two_devices()),
     Refused(25, "exp out", lambda cuda: torch.exp(ones(3, device=cuda), out=ones(3)), two_devices()),
-    Refused(25, "cpu operands, cuda out", lambda cuda: torch.add(ones(3), ones(3), out=ones(3, device=cuda)),
-            two_devices()),
-    Refused(25, "sum out", lambda cuda: torch.sum(ones(2, 3, device=cuda), 0, out=ones(3)),
-            "Expected out tensor to have device cuda:0, but got cpu instead"),
-    Refused(25, "cumsum out", lambda cuda: torch.cumsum(ones(3, device=cuda), 0, out=ones(3)),
-            "Expected out tensor to have device cuda:0, but got cpu instead"),
-    Refused(25, "max out", lambda cuda: torch.max(ones(2, 3, device=cuda), 0, out=(ones(3), ones(3).long())),
-            "Expected out tensor to have device cuda:0, but got cpu instead"),
+    Refused(
+        25,
+        "cpu operands, cuda out",
+        lambda cuda: torch.add(ones(3), ones(3), out=ones(3, device=cuda)),
+        two_devices(),
+    ),
+    Refused(
+        25,
+        "sum out",
+        lambda cuda: torch.sum(ones(2, 3, device=cuda), 0, out=ones(3)),
+        "Expected out tensor to have device cuda:0, but got cpu instead",
+    ),
+    Refused(
+        25,
+        "cumsum out",
+        lambda cuda: torch.cumsum(ones(3, device=cuda), 0, out=ones(3)),
+        "Expected out tensor to have device cuda:0, but got cpu instead",
+    ),
+    Refused(
+        25,
+        "max out",
+        lambda cuda: torch.max(ones(2, 3, device=cuda), 0, out=(ones(3), ones(3).long())),
+        "Expected out tensor to have device cuda:0, but got cpu instead",
+    ),
     # F.mse_loss expands its target first: zero-dim no more.
-    Refused(26, "mse_loss, zero-dim target", lambda cuda: quietly(F.mse_loss, ones(3, device=cuda), scalar()),
-            two_devices()),
-    Refused(26, "bce_with_logits pos_weight", lambda cuda: F.binary_cross_entropy_with_logits(
-        *[ones(3, device=cuda)] * 2, pos_weight=ones(3)), two_devices()),
-    Refused(27, "_foreach_add", lambda cuda: torch._foreach_add([ones(3, device=cuda)], [ones(3)]), two_devices()),
-    Refused(27, "_foreach_add_", lambda cuda: torch._foreach_add_([ones(3)], [ones(3, device=cuda)]), two_devices()),
-    Refused(27, "_foreach_mul_, second of two",
-            lambda cuda: torch._foreach_mul_([ones(3, device=cuda)] * 2, [ones(3, device=cuda), ones(3)]),
-            two_devices()),
-    Refused(28, "where condition", lambda cuda: torch.where(ones(3).bool(), *[ones(3, device=cuda)] * 2),
-            two_devices()),
-    Refused(28, "where other", lambda cuda: torch.where(ones(3, device=cuda).bool(), ones(3, device=cuda), ones(3)),
-            two_devices()),
+    Refused(
+        26,
+        "mse_loss, zero-dim target",
+        lambda cuda: quietly(F.mse_loss, ones(3, device=cuda), scalar()),
+        two_devices(),
+    ),
+    Refused(
+        26,
+        "bce_with_logits pos_weight",
+        lambda cuda: F.binary_cross_entropy_with_logits(*[ones(3, device=cuda)] * 2, pos_weight=ones(3)),
+        two_devices(),
+    ),
+    Refused(
+        27, "_foreach_add", lambda cuda: torch._foreach_add([ones(3, device=cuda)], [ones(3)]), two_devices()
+    ),
+    Refused(
+        27,
+        "_foreach_add_",
+        lambda cuda: torch._foreach_add_([ones(3)], [ones(3, device=cuda)]),
+        two_devices(),
+    ),
+    Refused(
+        27,
+        "_foreach_mul_, second of two",
+        lambda cuda: torch._foreach_mul_([ones(3, device=cuda)] * 2, [ones(3, device=cuda), ones(3)]),
+        two_devices(),
+    ),
+    Refused(
+        28,
+        "where condition",
+        lambda cuda: torch.where(ones(3).bool(), *[ones(3, device=cuda)] * 2),
+        two_devices(),
+    ),
+    Refused(
+        28,
+        "where other",
+        lambda cuda: torch.where(ones(3, device=cuda).bool(), ones(3, device=cuda), ones(3)),
+        two_devices(),
+    ),
     Refused(17, "outer", lambda cuda: torch.outer(ones(2, device=cuda), ones(3)), two_devices()),
     Refused(17, "operator", lambda cuda: arange(3.0) * ones(3, device=cuda), two_devices()),
     Refused(17, "comparison", lambda cuda: ones(3, device=cuda) == ones(3), two_devices()),
-    Refused(17, "accuracy, as everybody writes it",
-            lambda cuda: (ones(4, 2, device=cuda).argmax(1) == torch.zeros(4).long()).sum(), two_devices()),
-)  # fmt: skip
+    Refused(
+        17,
+        "accuracy, as everybody writes it",
+        lambda cuda: (ones(4, 2, device=cuda).argmax(1) == torch.zeros(4).long()).sum(),
+        two_devices(),
+    ),
+)
 
 LEGAL = (
     Legal(18, "Python numbers", lambda cuda: 2 * ones(3, device=cuda) ** 2 / 3 - 1),
@@ -155,19 +257,34 @@ LEGAL = (
     Legal(21, "addcmul", lambda cuda: torch.addcmul(*[ones(3, device=cuda)] * 2, scalar()), since="2.13"),
     Legal(22, "lerp weight", lambda cuda: torch.lerp(*[ones(3, device=cuda)] * 2, scalar())),
     Legal(22, "lerp end", lambda cuda: torch.lerp(ones(3, device=cuda), scalar(), 0.5)),
-    Legal(27, "_foreach_copy_ to the GPU", lambda cuda: torch._foreach_copy_([ones(3, device=cuda)], [ones(3)])),
-    Legal(27, "_foreach_copy_ from the GPU",
-          lambda cuda: torch._foreach_copy_([ones(3)], [ones(3, device=cuda)]), device=HOST),
-    Legal(27, "lists of one device each",
-          lambda cuda: torch._foreach_add([ones(3, device=cuda), ones(3, device=cuda)], 1.0)),
+    Legal(
+        27, "_foreach_copy_ to the GPU", lambda cuda: torch._foreach_copy_([ones(3, device=cuda)], [ones(3)])
+    ),
+    Legal(
+        27,
+        "_foreach_copy_ from the GPU",
+        lambda cuda: torch._foreach_copy_([ones(3)], [ones(3, device=cuda)]),
+        device=HOST,
+    ),
+    Legal(
+        27,
+        "lists of one device each",
+        lambda cuda: torch._foreach_add([ones(3, device=cuda), ones(3, device=cuda)], 1.0),
+    ),
     Legal(28, "zero-dim condition", lambda cuda: torch.where(scalar(True), *[ones(3, device=cuda)] * 2)),
-    Legal(28, "zero-dim self",
-          lambda cuda: torch.where(ones(3, device=cuda).bool(), scalar(), ones(3, device=cuda))),
-    Legal(28, "zero-dim other",
-          lambda cuda: torch.where(ones(3, device=cuda).bool(), ones(3, device=cuda), scalar())),
+    Legal(
+        28,
+        "zero-dim self",
+        lambda cuda: torch.where(ones(3, device=cuda).bool(), scalar(), ones(3, device=cuda)),
+    ),
+    Legal(
+        28,
+        "zero-dim other",
+        lambda cuda: torch.where(ones(3, device=cuda).bool(), ones(3, device=cuda), scalar()),
+    ),
     Legal(28, "both zero-dim", lambda cuda: torch.where(ones(3, device=cuda).bool(), scalar(), scalar(2.0))),
     Legal(28, "numbers", lambda cuda: torch.where(ones(3, device=cuda) > 0, 1.0, 0.0)),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=str)

@@ -24,28 +24,97 @@ from torchport.inside.vcuda import virtual_cuda
 pytestmark = pytest.mark.filterwarnings("ignore")  # deprecated attributes of torch are looked at too
 
 MODULES = (
-    "torch", "torch._C", "torch._utils", "torch._tensor", "torch._tensor_str", "torch.accelerator", "torch.amp",
-    "torch.amp.autocast_mode", "torch.amp.grad_scaler", "torch.autograd", "torch.autograd.graph", "torch.backends",
-    "torch.backends.cuda", "torch.backends.cudnn", "torch.cuda", "torch.cuda._utils", "torch.cuda.amp",
-    "torch.cuda.graphs", "torch.cuda.memory", "torch.cuda.nvtx", "torch.cuda.random", "torch.cuda.streams",
-    "torch.distributed", "torch.distributed.distributed_c10d", "torch.distributed.rendezvous", "torch.fft", "torch.func",
-    "torch.jit", "torch.linalg", "torch.multiprocessing", "torch.multiprocessing.reductions", "torch.nn.functional",
-    "torch.nn.init", "torch.nn.modules.module", "torch.nn.parallel", "torch.nn.parallel.comm",
-    "torch.nn.parallel.data_parallel", "torch.nn.parallel.distributed", "torch.nn.parallel.parallel_apply",
-    "torch.nn.parallel.scatter_gather", "torch.nn.utils.rnn", "torch.nn.utils.clip_grad", "torch.optim",
-    "torch.optim.optimizer", "torch.optim.adam", "torch.overrides", "torch.profiler", "torch.random",
-    "torch.serialization", "torch.sparse", "torch.special", "torch.storage", "torch.utils._device",
-    "torch.utils.checkpoint", "torch.utils.data", "torch.utils.data.dataloader", "torch.utils.data._utils.pin_memory",
-    "torch.utils.data._utils.worker", "torch.utils._foreach_utils", "torch.version", "torch._dynamo", "torch.compiler",
-)  # fmt: skip
+    "torch",
+    "torch._C",
+    "torch._utils",
+    "torch._tensor",
+    "torch._tensor_str",
+    "torch.accelerator",
+    "torch.amp",
+    "torch.amp.autocast_mode",
+    "torch.amp.grad_scaler",
+    "torch.autograd",
+    "torch.autograd.graph",
+    "torch.backends",
+    "torch.backends.cuda",
+    "torch.backends.cudnn",
+    "torch.cuda",
+    "torch.cuda._utils",
+    "torch.cuda.amp",
+    "torch.cuda.graphs",
+    "torch.cuda.memory",
+    "torch.cuda.nvtx",
+    "torch.cuda.random",
+    "torch.cuda.streams",
+    "torch.distributed",
+    "torch.distributed.distributed_c10d",
+    "torch.distributed.rendezvous",
+    "torch.fft",
+    "torch.func",
+    "torch.jit",
+    "torch.linalg",
+    "torch.multiprocessing",
+    "torch.multiprocessing.reductions",
+    "torch.nn.functional",
+    "torch.nn.init",
+    "torch.nn.modules.module",
+    "torch.nn.parallel",
+    "torch.nn.parallel.comm",
+    "torch.nn.parallel.data_parallel",
+    "torch.nn.parallel.distributed",
+    "torch.nn.parallel.parallel_apply",
+    "torch.nn.parallel.scatter_gather",
+    "torch.nn.utils.rnn",
+    "torch.nn.utils.clip_grad",
+    "torch.optim",
+    "torch.optim.optimizer",
+    "torch.optim.adam",
+    "torch.overrides",
+    "torch.profiler",
+    "torch.random",
+    "torch.serialization",
+    "torch.sparse",
+    "torch.special",
+    "torch.storage",
+    "torch.utils._device",
+    "torch.utils.checkpoint",
+    "torch.utils.data",
+    "torch.utils.data.dataloader",
+    "torch.utils.data._utils.pin_memory",
+    "torch.utils.data._utils.worker",
+    "torch.utils._foreach_utils",
+    "torch.version",
+    "torch._dynamo",
+    "torch.compiler",
+)
 
 CLASSES = (
-    torch.Tensor, torch._C.TensorBase, torch.nn.Parameter, torch.device, torch.Generator, torch.UntypedStorage,
-    torch.TypedStorage, torch.nn.Module, torch.optim.Optimizer, torch.optim.Adam, torch.optim.SGD, torch.autocast,
-    torch.amp.GradScaler, torch.cuda.Event, torch.cuda.Stream, torch.cuda.device, torch.nn.DataParallel,
-    torch.nn.parallel.DistributedDataParallel, torch.utils.data.DataLoader, torch.autograd.Function,
-    threading.Thread, threading.Event, subprocess.Popen, pickle.Pickler, io.BytesIO,
-)  # fmt: skip
+    torch.Tensor,
+    torch._C.TensorBase,
+    torch.nn.Parameter,
+    torch.device,
+    torch.Generator,
+    torch.UntypedStorage,
+    torch.TypedStorage,
+    torch.nn.Module,
+    torch.optim.Optimizer,
+    torch.optim.Adam,
+    torch.optim.SGD,
+    torch.autocast,
+    torch.amp.GradScaler,
+    torch.cuda.Event,
+    torch.cuda.Stream,
+    torch.cuda.device,
+    torch.nn.DataParallel,
+    torch.nn.parallel.DistributedDataParallel,
+    torch.utils.data.DataLoader,
+    torch.autograd.Function,
+    threading.Thread,
+    threading.Event,
+    subprocess.Popen,
+    pickle.Pickler,
+    io.BytesIO,
+)
 
 
 def surroundings():
@@ -77,13 +146,16 @@ def _attributes(owner, attributes):
     return {
         f"{owner}.{name}": repr(value) if isinstance(value, plain) else id(value)
         for name, value in list(attributes.items())
-        if not isinstance(value, types.ModuleType) and name not in ("__warningregistry__", "last_value", "exc_info")
+        if not isinstance(value, types.ModuleType)
+        and name not in ("__warningregistry__", "last_value", "exc_info")
     }
 
 
 def differences(before, after):
     return sorted(
-        name for name in before.keys() | after.keys() if before.get(name, "absent") != after.get(name, "absent")
+        name
+        for name in before.keys() | after.keys()
+        if before.get(name, "absent") != after.get(name, "absent")
     )
 
 

@@ -41,7 +41,7 @@ def install(patches: Patches, machine: Machine) -> None:
 
 def _scaler(patches: Patches, machine: Machine) -> None:
     """GradScaler reads whether a step overflowed: waits of its own, which no change of the user's can spare."""
-    for name in ("step", "update"):
+    for name in ("step", "update", "get_scale"):
         patches.set(torch.amp.GradScaler, name, _waiting(machine, getattr(torch.amp.GradScaler, name)))
 
 

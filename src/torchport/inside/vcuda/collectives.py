@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 
@@ -67,7 +66,7 @@ class Call:
 class Group:
     """A process group as this rank knows it."""
 
-    __slots__ = ("backend", "coalescing", "device", "host", "met", "nccl", "points", "sequence")
+    __slots__ = ("backend", "coalescing", "device", "host", "met", "nccl", "pending", "points", "sequence")
 
     def __init__(self, nccl: bool, backend: Any = None) -> None:
         self.nccl = nccl
@@ -75,7 +74,7 @@ class Group:
         self.host = False  # host tensors have a backend of their own: "cpu:gloo,cuda:nccl"
         self.device = UNBORN  # the card that it was last used with
         self.met = False  # the ranks have told each other which cards they use
-        self.sequence = self.points = 0
+        self.sequence = self.points = self.pending = 0
         self.coalescing: list[Any] | None = None
 
 
@@ -84,15 +83,24 @@ class Collectives:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.groups: WeakKeyDictionary[Any, Group] = WeakKeyDictionary()
+        # A group must not end on one of its own threads, which the garbage collector may run on: it is kept until
+        # the next one is made.
+        self.groups: dict[Any, Group] = {}
         self.waiting: dict[Any, Call] = {}  # by Work: sends and receives nobody has waited for yet
 
     def group(self, pg: Any) -> Group:
         """What is known of a process group; one that was not made as NCCL's is gloo's."""
-        found = self.groups.get(pg)
-        if found is None:
-            found = self.groups[pg] = Group(nccl=False)
-        return found
+        return self.groups.get(pg) or self.add(pg, Group(nccl=False))
+
+    def add(self, pg: Any, group: Group) -> Group:
+        """Notes a new group, and forgets those that were destroyed."""
+        from torch.distributed import distributed_c10d as c10d
+
+        for old, known in list(self.groups.items()):
+            if old not in c10d._world.pg_map and not known.pending:
+                del self.groups[old]
+        self.groups[pg] = group
+        return group
 
     def __call__(self, floor: Any, operator: Operator, args: Any, kwargs: Any) -> Any:
         given = _given(operator, args, kwargs)
@@ -101,6 +109,8 @@ class Collectives:
             return operator.func(*args, **kwargs)
         pg = torch._C._distributed_c10d.ProcessGroup.unbox(given["process_group"])
         group = self.group(pg)
+        if group.nccl and operator.packet == "c10d::recv_any_source_":
+            raise RuntimeError("ProcessGroupNCCL does not support recvAnysource")
         call = self.call(pg, group, op, [value for key, value in given.items() if key != "sparse_indices"])
         if op not in POINT_TO_POINT:
             self.tell(call, "enter")
@@ -110,7 +120,7 @@ class Collectives:
             result, handle = self.pretended(operator, given)
         else:
             result, handle = gloo.run(operator, given, pg, scale)
-        self.follow(handle, call)
+        self.follow(group, handle, call)
         if group.coalescing is not None:
             group.coalescing.append(handle)
         return result
@@ -142,30 +152,36 @@ class Collectives:
         if listener is not None:
             listener(call, state)
 
-    def follow(self, handle: Any, call: Call) -> None:
+    def follow(self, group: Group, handle: Any, call: Call) -> None:
         """Tells when a call is done. Of a send or receive, only the time in which it is waited for counts."""
-        if call.op in POINT_TO_POINT:
+        try:
+            future = handle.get_future()
+        except RuntimeError:  # sends and receives have none
             for work in [work for work in self.waiting if work.is_completed()]:
                 del self.waiting[work]
             self.waiting[handle] = call
             return
-        handle.get_future().add_done_callback(lambda done: self.done(done, call))
+        group.pending += 1
+        future.add_done_callback(lambda done: self.done(done, group, call))
 
-    def done(self, future: Any, call: Call) -> None:
+    def done(self, future: Any, group: Group, call: Call) -> None:
         """Runs on a thread of gloo."""
         try:
             future.value()
+            self.tell(call, "leave")
         except Exception:
-            return  # it never ended; whoever waits for it gets the error
-        self.tell(call, "leave")
+            pass  # it never ended; whoever waits for it gets the error
+        finally:
+            group.pending -= 1
 
     def waits(self, wait: Any, handle: Any, *args: Any, **kwargs: Any) -> Any:
         """``Work.wait``."""
         call = self.waiting.pop(handle, None) if self.waiting else None
         if call is None:
             return wait(handle, *args, **kwargs)
-        call.place = self.machine.places.here()
-        self.tell(call, "enter")
+        if call.op in POINT_TO_POINT:
+            call.place = self.machine.places.here()
+            self.tell(call, "enter")
         result = wait(handle, *args, **kwargs)
         self.tell(call, "leave")
         return result

@@ -130,7 +130,7 @@ def _groups(patches: Patches, machine: Machine, collectives: Collectives) -> Non
                 group.host = True  # named after NCCL: it takes the place of the hidden one
             return
         if group is None:
-            group = collectives.groups[self] = Group(nccl=True, backend=(backend, inner))
+            group = collectives.add(self, Group(nccl=True, backend=(backend, inner)))
         if host in raw_types(self):
             group.host = True
         else:

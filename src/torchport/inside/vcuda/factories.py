@@ -100,6 +100,8 @@ def _physical(machine: Machine, index: int) -> str:
 def _placed(
     machine: Machine, result: Any, index: int, name: str, args: tuple[Any, ...], pinned: bool, from_data: bool
 ) -> Any:
+    if hasattr(result, "fake_mode"):
+        return result  # of a FakeTensorMode: there is nothing to place
     tag = tags.tag_of(result)
     if tag is None or tag.device != index:
         known = tag is not None and tag.device == HOST

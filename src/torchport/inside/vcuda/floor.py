@@ -158,6 +158,10 @@ class Floor(TorchDispatchMode):
 
 
 def _dispatch(self: Floor, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    if types:
+        if any(hasattr(cls, "fake_device") for cls in types):
+            return func(*args, **(kwargs or {}))  # below a FakeTensorMode: nothing is there
+        return NotImplemented  # a class with operators of its own (DTensor, say): what it makes of them comes here
     operator = self.operators.get(id(func)) or self.learn(func)
     operator.count += 1
     if kwargs is None:
@@ -205,6 +209,8 @@ def _dispatch(self: Floor, func: Any, types: Any, args: Any = (), kwargs: Any = 
         if asked is not None and asked.type == "cuda":  # from TorchScript, or a function bound before us
             pending = devices.index_of(self.machine, asked)
             kwargs = {**kwargs, "device": _CPU}
+        elif asked is not None and asked.type == "meta" and not self.shapes_only:
+            return self.run(operator, args, kwargs, HOST)  # below a FakeTensorMode, whatever it is to stand for
         if pending is not None:
             device = pending
         elif device == _NONE:

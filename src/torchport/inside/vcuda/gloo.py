@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from torchport.inside.vcuda.operators import Operator
-from torchport.inside.vcuda.rules import TORCH
 
 Given = dict[str, Any]  # the arguments of an operator of c10d by their names
 Actions = list[Callable[[], Any]]  # what is to be done once the data is there
@@ -189,17 +188,24 @@ def _allgather(operator: Operator, sent: Given, pg: Any, after: Actions) -> Any:
 
 
 def _reduce_scatter(operator: Operator, sent: Given, pg: Any, after: Actions) -> Any:
-    """The sum of everything on every rank, of which each keeps its part."""
+    """The sum of everything on every rank, of which each keeps its part. gloo's own takes even parts only and, up to
+    torch 2.7, none."""
     (output,), (inputs,) = sent["output_tensors"], sent["input_tensors"]
-    if TORCH >= (2, 8) and len({tensor.numel() for tensor in inputs}) == 1:
-        return _as_it_is(operator, sent, pg, after)
     return _sum_and_keep(inputs, output, sent, pg, after)
 
 
+def _allgather_base(operator: Operator, sent: Given, pg: Any, after: Actions) -> Any:
+    """NCCL looks at the numbers of elements only, gloo wants a row a rank."""
+    flat = {**sent, "output_tensor": _flat(sent["output_tensor"]), "input_tensor": _flat(sent["input_tensor"])}
+    return _as_it_is(operator, flat, pg, after)
+
+
+def _flat(tensor: Any) -> Any:
+    return tensor.detach().as_strided((tensor.numel(),), (1,), tensor.storage_offset())
+
+
 def _reduce_scatter_base(operator: Operator, sent: Given, pg: Any, after: Actions) -> Any:
-    if TORCH >= (2, 8):
-        return _as_it_is(operator, sent, pg, after)
-    parts = sent["input_tensor"].detach().view(-1).chunk(pg.size())
+    parts = _flat(sent["input_tensor"]).chunk(pg.size())
     return _sum_and_keep(list(parts), sent["output_tensor"], sent, pg, after)
 
 
@@ -227,6 +233,7 @@ def _alltoall(operator: Operator, sent: Given, pg: Any, after: Actions) -> Any:
 
 _OTHERWISE: dict[str, Callable[[Operator, Given, Any, Actions], Any]] = {
     "allgather_": _allgather,
+    "_allgather_base_": _allgather_base,
     "reduce_scatter_": _reduce_scatter,
     "_reduce_scatter_base_": _reduce_scatter_base,
     "alltoall_": _alltoall,

@@ -18,6 +18,7 @@ from torchport.inside.vcuda import (
     calls,
     cuda,
     dataparallel,
+    device_type,
     distributed,
     face,
     factories,
@@ -43,6 +44,7 @@ from torchport.inside.vcuda.patches import Patches
 
 # In this order: the face gives storages their tag, the factories wrap what the others have put in place.
 PARTS = (
+    device_type,
     face,
     moves,
     generators,
