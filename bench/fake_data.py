@@ -125,7 +125,10 @@ def shapenet(folder: str, count: str = "12", points: str = "300") -> None:
     """Point clouds with a label a point, in ShapeNet's layout."""
     draw = np.random.RandomState(0)
     kinds = {"Chair": "03001627", "Table": "04379243"}
-    write(f"{folder}/synsetoffset2category.txt", "".join(f"{name}\t{number}\n" for name, number in kinds.items()))
+    write(
+        f"{folder}/synsetoffset2category.txt",
+        "".join(f"{name}\t{number}\n" for name, number in kinds.items()),
+    )
     names = []
     for number in range(int(count)):
         kind = list(kinds.values())[number % 2]
@@ -157,7 +160,18 @@ def enwik8(folder: str, count: str = "20000") -> None:
 MAKERS: dict[str, Callable[..., None]] = {
     make.__name__: make
     for make in (
-        bert_corpus, characters, cora, cora_archive, corpus, enwik8, launcher, masks, pictures, shapenet, sine, text,
+        bert_corpus,
+        characters,
+        cora,
+        cora_archive,
+        corpus,
+        enwik8,
+        launcher,
+        masks,
+        pictures,
+        shapenet,
+        sine,
+        text,
         translation,
     )
 }

@@ -96,7 +96,9 @@ def pretend_nccl() -> None:
         "gloo", *args, **{name: value for name, value in kwargs.items() if name != "device_id"}
     )
     torch.nn.parallel.DistributedDataParallel.__init__ = lambda self, module, *_, **kwargs: wrap(  # type: ignore[method-assign]
-        self, module, **{name: value for name, value in kwargs.items() if name not in ("device_ids", "output_device")}
+        self,
+        module,
+        **{name: value for name, value in kwargs.items() if name not in ("device_ids", "output_device")},
     )
 
 
@@ -115,12 +117,23 @@ def pretend_cuda(gpus: int) -> None:
     one = {"is_available": True, "device_count": gpus, "current_device": 0, "is_bf16_supported": True}
     for name, answer in one.items():
         setattr(torch.cuda, name, lambda *_, _answer=answer, **__: _answer)
-    for name in ("set_device", "synchronize", "empty_cache", "manual_seed", "manual_seed_all", "reset_peak_memory_stats"):
+    for name in (
+        "set_device",
+        "synchronize",
+        "empty_cache",
+        "manual_seed",
+        "manual_seed_all",
+        "reset_peak_memory_stats",
+    ):
         setattr(torch.cuda, name, lambda *_, **__: None)
     for name in ("Float", "Double", "Half", "Long", "Int", "Byte", "Bool"):
         setattr(torch.cuda, f"{name}Tensor", getattr(torch, f"{name}Tensor"))
     torch.cuda.device = lambda *_: torch.inference_mode(False)  # any context that changes nothing
-    for name, answer in {"is_available": True, "device_count": gpus, "current_accelerator": torch.device("cpu")}.items():
+    for name, answer in {
+        "is_available": True,
+        "device_count": gpus,
+        "current_accelerator": torch.device("cuda"),
+    }.items():
         setattr(torch.accelerator, name, lambda *_, _answer=answer, **__: _answer)
     for name in ("set_device_index", "synchronize"):
         setattr(torch.accelerator, name, lambda *_, **__: None)

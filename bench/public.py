@@ -11,10 +11,12 @@ read as the CPU, which takes the script down the path of the rehearsal without a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,12 +32,11 @@ sys.path.insert(0, str(HERE))
 from public_projects import PROJECTS, Project  # noqa: E402
 
 RESULTS = HERE / "public_results.json"
-LIMIT_S = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one process did: exit code (None: stopped after LIMIT_S), seconds, last words, losses as hex text."""
+    """What one process did: exit code (None: stopped at the limit), seconds, last words, losses as hex text."""
 
     code: int | None
     seconds: float
@@ -47,7 +48,7 @@ class Run:
 
     def __str__(self) -> str:
         if self.code is None:
-            return f"stopped after {LIMIT_S} s"
+            return f"stopped after {self.seconds:.0f} s"
         return f"{self.steps} steps" if not self.code else f"exit {self.code}: {self.error}"
 
 
@@ -69,8 +70,8 @@ class Row:
     losses: str
 
 
-def call(argv: list[str], folder: Path, env: dict[str, str]) -> tuple[int | None, float, str, str]:
-    """Exit code, seconds, standard output and error; the whole process group ends after LIMIT_S."""
+def call(argv: list[str], folder: Path, env: dict[str, str], limit_s: float) -> tuple[int | None, float, str, str]:
+    """Exit code, seconds, standard output and error; the whole process group ends after limit_s."""
     start = time.monotonic()
     with subprocess.Popen(
         argv,
@@ -85,15 +86,26 @@ def call(argv: list[str], folder: Path, env: dict[str, str]) -> tuple[int | None
     ) as process:
         code: int | None
         try:
-            out, err = process.communicate(timeout=LIMIT_S)
+            out, err = process.communicate(timeout=limit_s)
             code = process.returncode
         except BaseException as stop:
-            os.killpg(process.pid, 9)
+            end(process)
             if not isinstance(stop, subprocess.TimeoutExpired):
                 raise
             out, err = process.communicate()
             code = None
     return code, round(time.monotonic() - start, 1), out, err
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Asks first, so that a program that started others can end them."""
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        pass
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def last_words(text: str) -> str:
@@ -109,6 +121,7 @@ class Bench:
     python: str
     checkouts: dict[str, Path]
     scratch: Path
+    limit_s: float
 
     def environment(self, project: Project, home: Path) -> dict[str, str]:
         paths = [str(home / "stand_ins"), os.environ.get("PYTHONPATH") or str(HERE.parent / "src")]
@@ -122,7 +135,7 @@ class Bench:
             "GPUS": str(project.gpus),
             "MPLBACKEND": "agg",
             "PYTHONHASHSEED": "0",
-            "OMP_NUM_THREADS": "2",
+            "OMP_NUM_THREADS": "1",
             "WANDB_MODE": "disabled",
         }
 
@@ -132,7 +145,10 @@ class Bench:
         shutil.rmtree(home, ignore_errors=True)
         source = self.checkouts[project.source[0].replace("/", "+")]
         shutil.copytree(
-            source / project.part, home / "work" / project.part, ignore=shutil.ignore_patterns(".git"), symlinks=True
+            source / project.part,
+            home / "work" / project.part,
+            ignore=shutil.ignore_patterns(".git"),
+            symlinks=True,
         )
         (home / "stand_ins").mkdir()
         for name in ("sitecustomize", *project.stand_ins):
@@ -141,7 +157,7 @@ class Bench:
                     (home / "stand_ins" / path.name).symlink_to(path)
         folder, env = home / "work" / project.folder, self.environment(project, home)
         for line in project.data:
-            code, _, _, err = call([self.python, str(HERE / "fake_data.py"), *shlex.split(line)], folder, env)
+            code, _, _, err = call([self.python, str(HERE / "fake_data.py"), *shlex.split(line)], folder, env, self.limit_s)
             if code:
                 raise SystemExit(f"{project.name}: fake data '{line}' failed: {last_words(err)}")
         return folder, env
@@ -150,11 +166,17 @@ class Bench:
         """K steps on plain CPU torch."""
         folder, env = self.prepare(project, "plain" + "".join(options))
         out = folder / "few_steps.json"
-        command = [str(HERE / "few_steps.py"), *options, str(project.steps), str(out), *shlex.split(project.command)]
+        command = [
+            str(HERE / "few_steps.py"),
+            *options,
+            str(project.steps),
+            str(out),
+            *shlex.split(project.command),
+        ]
         if options and project.ranks > 1:
             ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(project.ranks)]
             command = [*ranks, *command]
-        code, seconds, printed, err = call([self.python, *command], folder, env)
+        code, seconds, printed, err = call([self.python, *command], folder, env, self.limit_s)
         seen = json.loads(out.read_text()) if out.exists() else {"losses": (), "steps": 0}
         return Run(code, seconds, last_words(err or printed) if code else "", tuple(seen["losses"]), seen["steps"])
 
@@ -163,7 +185,7 @@ class Bench:
         folder, env = self.prepare(project, "rehearsal")
         options = ["--steps", str(project.steps), "--gpus", str(project.gpus), "--format", "json"]
         command = ["-m", "torchport", "rehearse", *options, *shlex.split(project.command)]
-        code, seconds, out, err = call([self.python, *command], folder, env)
+        code, seconds, out, err = call([self.python, *command], folder, env, self.limit_s)
         try:
             report = json.loads(out)
         except ValueError:
@@ -246,6 +268,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], metavar="TEXT", help="entries whose name contains TEXT")
     parser.add_argument("--python", default=sys.executable, help="the interpreter with torch (default: this one)")
     parser.add_argument("--keep", type=Path, help="scratch folder to use and keep")
+    parser.add_argument("--limit", type=float, default=300, metavar="SECONDS", help="for each run (default: 300)")
     parser.add_argument("--plain", action="store_true", help="only the plain CPU runs")
     parser.add_argument("--save", choices=("before", "after"))
     parser.add_argument("--json", action="store_true")
@@ -257,7 +280,7 @@ def main() -> None:
     if missing:
         print(f"no clone of {', '.join(missing)} in {options.checkouts}: left out", file=sys.stderr)
     with tempfile.TemporaryDirectory() as scratch:
-        bench = Bench(options.python, checkouts, options.keep or Path(scratch))
+        bench = Bench(options.python, checkouts, options.keep or Path(scratch), options.limit)
         rows: list[Row] = []
         saved: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         for project in chosen:

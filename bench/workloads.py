@@ -120,9 +120,23 @@ WORKLOADS = (
         lambda: (torch.randn(4, 8), torch.randint(0, 8, (4,))),
         steps=20,
     ),
-    Workload("ResNet-18, batch 8, 224 px", resnet18, lambda: (torch.randn(8, 3, 224, 224), torch.randint(0, 1000, (8,))), steps=2),
-    Workload("LSTM, width 128, 64 steps, batch 16", LastStep, lambda: (torch.randn(16, 64, 128), torch.randint(0, 10, (16,)))),
-    Workload("transformer encoder, 6 x 256, 128 tokens, batch 8", Encoder, lambda: (torch.randn(8, 128, 256), torch.randint(0, 10, (8,))), steps=4),
+    Workload(
+        "ResNet-18, batch 8, 224 px",
+        resnet18,
+        lambda: (torch.randn(8, 3, 224, 224), torch.randint(0, 1000, (8,))),
+        steps=2,
+    ),
+    Workload(
+        "LSTM, width 128, 64 steps, batch 16",
+        LastStep,
+        lambda: (torch.randn(16, 64, 128), torch.randint(0, 10, (16,))),
+    ),
+    Workload(
+        "transformer encoder, 6 x 256, 128 tokens, batch 8",
+        Encoder,
+        lambda: (torch.randn(8, 128, 256), torch.randint(0, 10, (8,))),
+        steps=4,
+    ),
     Workload(
         "GPT-2 small, 1,024 tokens, shapes only",
         Gpt2,

@@ -7,9 +7,7 @@ from torchport.record import RecordWriter, read
 
 
 def pytest_addoption(parser):
-    parser.addoption(
-        "--update-golden", action="store_true", help="write what is printed now as what is expected"
-    )
+    parser.addoption("--update-golden", action="store_true", help="write what is printed now as what is expected")
 
 
 @pytest.fixture

@@ -44,11 +44,7 @@ def test_inside_needs_torch_and_the_standard_library(path):
 def test_nouns_need_the_standard_library(part):
     root = SOURCE / part
     for path in root.rglob("*.py") if root.is_dir() else [root]:
-        names = [
-            name
-            for name in imported(path)
-            if name.split(".")[0] not in {*sys.stdlib_module_names, "torchport"}
-        ]
+        names = [name for name in imported(path) if name.split(".")[0] not in {*sys.stdlib_module_names, "torchport"}]
         assert names == []
 
 

@@ -202,9 +202,7 @@ def test_a_full_disk_ends_the_record_and_not_the_run(capfd):
 def test_what_a_full_disk_took_is_readable(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True
-    ).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True).returncode:
         pytest.skip("mounting a small disk needs root")
     try:
         writer = RecordWriter(disk / "r", {})

@@ -33,9 +33,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if sys.version_info < MINIMUM:
         have, need = ".".join(map(str, sys.version_info[:3])), ".".join(map(str, MINIMUM))
-        sys.exit(
-            "{} is Python {}; torchport needs {}: make PYTHON=python3.12 …".format(sys.executable, have, need)
-        )
+        sys.exit("{} is Python {}; torchport needs {}: make PYTHON=python3.12 …".format(sys.executable, have, need))
     if arguments.what == "system":
         install_programs()
         return
@@ -47,8 +45,7 @@ def make_environment(what: str, torch: str) -> None:
     started = time.monotonic()
     # A virtual environment over a broken or half-made one fails in odd ways; pip keeps its downloads anyway.
     usable = (
-        PYTHON.exists()
-        and subprocess.call([str(PYTHON), "-m", "pip", "--version"], stdout=subprocess.DEVNULL) == 0
+        PYTHON.exists() and subprocess.call([str(PYTHON), "-m", "pip", "--version"], stdout=subprocess.DEVNULL) == 0
     )
     package = ".[dev]" if what == "dev" else "."
     say("Setting up .venv, once. It takes about a minute, or as long as it takes to download torch.")
@@ -71,9 +68,7 @@ def make_venv() -> None:
     except ImportError:
         package = "python{}.{}-venv".format(*sys.version_info)
         if not may_install():
-            sys.exit(
-                "This Python cannot make virtual environments. Run: sudo apt-get install {}".format(package)
-            )
+            sys.exit("This Python cannot make virtual environments. Run: sudo apt-get install {}".format(package))
         say("      this Python lacks ensurepip: apt-get install " + package)
         apt(package)
     subprocess.check_call([sys.executable, "-m", "venv", "--clear", str(VENV)])
@@ -86,9 +81,7 @@ def pip(*arguments: str) -> None:
     code = subprocess.call(command, cwd=str(ROOT), env=environ)
     if code:
         sys.exit(
-            "Set-up stopped: {} ended with {}. Fix what it says and run make again.".format(
-                " ".join(command), code
-            )
+            "Set-up stopped: {} ended with {}. Fix what it says and run make again.".format(" ".join(command), code)
         )
 
 

@@ -84,9 +84,7 @@ def main() -> None:
             optimizer.step()
             smooth = 0.9 * smooth + 0.1 * logits.detach().softmax(1).mean(0)
             total += loss.item()
-        print(
-            f"epoch {epoch + 1}: loss {total / len(train):.3f}, accuracy {accuracy(model, test, device):.0%}"
-        )
+        print(f"epoch {epoch + 1}: loss {total / len(train):.3f}, accuracy {accuracy(model, test, device):.0%}")
     print("named:", " ".join(f"{share:.0%}" for share in smooth.numpy()))
 
 

@@ -94,9 +94,7 @@ def _check(table: Any, known: dict[str, Any], where: str) -> None:
                 if nearest
                 else _("known are {known}").format(known=", ".join(known))
             )
-            raise ConfigError(
-                _("{where} has an unknown key {key!r}: {hint}").format(where=where, key=key, hint=hint)
-            )
+            raise ConfigError(_("{where} has an unknown key {key!r}: {hint}").format(where=where, key=key, hint=hint))
         wanted = known[key]
         if isinstance(wanted, dict):
             _check(value, wanted, f"{where[:-1]}.{key}]")

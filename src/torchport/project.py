@@ -184,8 +184,7 @@ def _joins_by_environment(tree: ast.Module) -> bool:
 def _spawns(tree: ast.Module) -> bool:
     """True for ``mp.spawn(…)``, ``spawn(…)``, ``start_processes(…)``: the program starts its ranks itself."""
     return any(
-        isinstance(node, ast.Call)
-        and _last_name(node.func) in {"spawn", "start_processes", "notebook_launcher"}
+        isinstance(node, ast.Call) and _last_name(node.func) in {"spawn", "start_processes", "notebook_launcher"}
         for node in ast.walk(tree)
     )
 

@@ -203,9 +203,7 @@ def read(path: str | os.PathLike[str]) -> Record:
             event = json.loads(line.decode("utf-8", "surrogatepass"))
         except ValueError:
             if number < len(lines) - 1:
-                raise RecordError(
-                    f"{name}: line {number} is not JSON; this is not a torchport record"
-                ) from None
+                raise RecordError(f"{name}: line {number} is not JSON; this is not a torchport record") from None
             torn = True
             break
         if not isinstance(event, dict):
@@ -255,8 +253,7 @@ def _assemble(name: str, events: list[Json], torn: bool) -> Record:
             for e in by_kind.get("finding", ())
         ),
         losses=tuple(
-            Loss(e["step"], float.fromhex(e["value"]), sites.get(e.get("site")))
-            for e in by_kind.get("loss", ())
+            Loss(e["step"], float.fromhex(e["value"]), sites.get(e.get("site"))) for e in by_kind.get("loss", ())
         ),
         steps=tuple(
             Step(
@@ -311,9 +308,7 @@ def _peaks(events: Iterable[Json], sites: Mapping[int, Site]) -> tuple[Peak, ...
             e["gpu"],
             e["bytes"],
             e["step"],
-            tuple(
-                Holder(what, module, sites.get(site), size, n) for what, module, site, size, n in e["holders"]
-            ),
+            tuple(Holder(what, module, sites.get(site), size, n) for what, module, site, size, n in e["holders"]),
         )
         for e in latest.values()
     )

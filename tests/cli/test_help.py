@@ -10,9 +10,7 @@ HEAVY = ("torch", "numpy", "rich", "jinja2", "torchport.api", "torchport.report"
 
 def torchport(*words, **environ):
     argv = [sys.executable, "-m", "torchport", *words]
-    return subprocess.run(
-        argv, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", **environ}, check=False
-    )
+    return subprocess.run(argv, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", **environ}, check=False)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["rehearse", "--help"], ["--version"]], ids=" ".join)

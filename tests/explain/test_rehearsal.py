@@ -64,8 +64,7 @@ MESSAGES = [
     (
         "the function as users know it",
         seen(op="aten::addmm", api="torch.nn.functional.linear", tensors=[SCORES, MASK], offender=1),
-        "`mask` (cpu, made at model.py:41 by torch.ones) meets `scores` (cuda:0) in "
-        "`torch.nn.functional.linear`",
+        "`mask` (cpu, made at model.py:41 by torch.ones) meets `scores` (cuda:0) in `torch.nn.functional.linear`",
     ),
     (
         "the line of source names no function",
@@ -95,8 +94,7 @@ MESSAGES = [
     (
         "the last move counts more than the birth",
         seen("R104", op="aten::_pack_padded_sequence", tensors=[LENGTHS], offender=0),
-        "`lengths` (cuda:0, moved at train.py:9 by .to('cuda')) has to stay on the CPU for "
-        "`_pack_padded_sequence`",
+        "`lengths` (cuda:0, moved at train.py:9 by .to('cuda')) has to stay on the CPU for `_pack_padded_sequence`",
     ),
     ("numpy", seen("R102", tensors=[SCORES], offender=0), None),
     ("no tensors, no sentence", seen(op="aten::add"), REHEARSAL_IDS["R101"].title),
@@ -125,9 +123,7 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("event", "expected"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES]
-)
+@pytest.mark.parametrize(("event", "expected"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES])
 def test_messages(recorded, event, expected):
     (finding,) = findings((recorded([event], SITES),))
     if expected is not None:
@@ -214,10 +210,7 @@ def test_ranks_of_one_fault_are_counted(recorded):
 
 def test_two_tensors_at_one_place_are_two_faults(recorded):
     other = {**MASK, "name": "bias", "born": {"site": 5}}
-    events = [
-        seen(op="aten::add", tensors=[t, SCORES], offender=0, number=n)
-        for n, t in enumerate((MASK, other), 1)
-    ]
+    events = [seen(op="aten::add", tensors=[t, SCORES], offender=0, number=n) for n, t in enumerate((MASK, other), 1)]
     assert len(findings((recorded(events, SITES),))) == 2
 
 
@@ -241,13 +234,10 @@ def test_collectives_that_do_not_match(recorded):
         ],
         "last_common": {"op": "all_reduce", "shapes": ["[10]"], "site": {"site": 5}},
     }
-    records = [
-        recorded([seen("R401", site=site, **fields)], SITES, rank=r, world=2) for r, site in enumerate((4, 3))
-    ]
+    records = [recorded([seen("R401", site=site, **fields)], SITES, rank=r, world=2) for r, site in enumerate((4, 3))]
     (finding,) = findings(tuple(records))
     assert (
-        finding.message
-        == "the ranks call different collectives: rank 0 all_reduce [4], rank 1 broadcast [2], rank 2 ?"
+        finding.message == "the ranks call different collectives: rank 0 all_reduce [4], rank 1 broadcast [2], rank 2 ?"
     )
     assert [(e.text, str(e.location)) for e in finding.evidence] == [
         ("the last collective that all ranks passed: all_reduce [10]", "model.py:50"),

@@ -87,9 +87,7 @@ def notebook(*sources: str | tuple[str, str], **metadata: object) -> str:
     for source in sources:
         text, tag = (source, None) if isinstance(source, str) else source
         lines = text.splitlines(keepends=True)
-        cells.append(
-            {"cell_type": "code", "metadata": {"tags": [tag] if tag else []}, "outputs": [], "source": lines}
-        )
+        cells.append({"cell_type": "code", "metadata": {"tags": [tag] if tag else []}, "outputs": [], "source": lines})
     return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
 
 
@@ -275,9 +273,7 @@ def test_play(name: str, tmp_path: Path, start: Path) -> None:
         text=True,
         timeout=60,
     )
-    shown = (
-        re.sub(r"^ +[~^]+\n", "", done.stderr, flags=re.MULTILINE) if name != "syntax error" else done.stderr
-    )
+    shown = re.sub(r"^ +[~^]+\n", "", done.stderr, flags=re.MULTILINE) if name != "syntax error" else done.stderr
     assert (done.stdout, shown, done.returncode) == (output.format(folder=tmp_path), errors, status)
 
 

@@ -267,9 +267,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("app", "failing"):
         with zipfile.ZipFile(folder / f"{name}.zip", "w") as archive:
             archive.write(folder / name / "__main__.py", "__main__.py")
-    py_compile.compile(
-        str(folder / "errors.py"), str(folder / "compiled.pyc"), dfile="errors.py", doraise=True
-    )
+    py_compile.compile(str(folder / "errors.py"), str(folder / "compiled.pyc"), dfile="errors.py", doraise=True)
     return folder
 
 
@@ -283,9 +281,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def execute(argv: list[str], case: Case, folder: Path) -> tuple[int, str, str]:
-    env = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "COV"))
-    }
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "COV"))}
     env |= {"PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
     env |= dict(entry.split("=") for entry in case.env.replace("$W", str(folder)).split())
     done = subprocess.run(

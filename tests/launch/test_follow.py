@@ -11,9 +11,7 @@ def line(**event):
 
 
 def collective(state, sequence=1, op="all_reduce"):
-    return line(
-        kind="collective", sequence=sequence, op=op, shapes=["[8]"], dtype="float32", site=4, state=state
-    )
+    return line(kind="collective", sequence=sequence, op=op, shapes=["[8]"], dtype="float32", site=4, state=state)
 
 
 def test_follow(tmp_path):

@@ -125,7 +125,5 @@ def test_judge_timeout(states, expected):
 
 def test_last_common():
     first, second, other = call(sequence=1), call(sequence=2), call("barrier", sequence=3)
-    assert (
-        last_common([busy(0, [first, second, call(sequence=3)]), busy(1, [first, second, other])]) == second
-    )
+    assert last_common([busy(0, [first, second, call(sequence=3)]), busy(1, [first, second, other])]) == second
     assert last_common([busy(0, [first]), busy(1)]) is None

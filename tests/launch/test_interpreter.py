@@ -97,9 +97,7 @@ def test_the_probe_reads_this_python():
     assert facts.version is not None and release(facts.version) >= (2, 4)
 
 
-@pytest.mark.parametrize(
-    ("version", "expected"), [("2.13.0+cpu", (2, 13)), ("2.4.0a0+git", (2, 4)), ("2.10", (2, 10))]
-)
+@pytest.mark.parametrize(("version", "expected"), [("2.13.0+cpu", (2, 13)), ("2.4.0a0+git", (2, 4)), ("2.10", (2, 10))])
 def test_release(version, expected):
     assert release(version) == expected
 

@@ -43,9 +43,7 @@ def test_add(tmp_path, text):
 
 def test_how_the_process_ended_stands(tmp_path):
     path = tmp_path / "record.jsonl"
-    path.write_text(
-        BEGUN + lines({"kind": "exit", "code": 0, "reason": "finished", "error": None, "seconds": 1})
-    )
+    path.write_text(BEGUN + lines({"kind": "exit", "code": 0, "reason": "finished", "error": None, "seconds": 1}))
     add(path, HEADER, [], {"code": -15, "reason": "timeout", "error": None, "seconds": 2})
     assert read(path).exit["reason"] == "finished"
 

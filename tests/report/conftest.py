@@ -65,8 +65,7 @@ SITES = {
 }
 
 SAME_DEVICE = (
-    "RuntimeError: Expected all tensors to be on the same device, "
-    "but found at least two devices, cuda:0 and cpu!"
+    "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
 )
 TO_NUMPY = (
     "TypeError: can't convert cuda:0 device type tensor to numpy. "

@@ -57,9 +57,7 @@ def test_ticks_in_bytes_are_powers_of_two(size, expected):
     }
 
 
-@pytest.mark.parametrize(
-    ("high", "expected"), [(1, "1 0"), (3, "3 2 1 0"), (9, "10 5 0"), (60, "60 40 20 0")]
-)
+@pytest.mark.parametrize(("high", "expected"), [(1, "1 0"), (3, "3 2 1 0"), (9, "10 5 0"), (60, "60 40 20 0")])
 def test_ticks_of_counts_are_whole(high, expected):
     assert " ".join(bars([("a", [float(high)])], ends=(), hint=hint, words=whole).ticks) == expected
 

@@ -57,9 +57,7 @@ def check(page):
     assert "url(" not in style
     assert "@import" not in style
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    (policy,) = [
-        value for _tag, name, value in parsed.attributes if name == "content" and "default-src" in value
-    ]
+    (policy,) = [value for _tag, name, value in parsed.attributes if name == "content" and "default-src" in value]
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     page.encode("utf-8")
     return parsed
@@ -145,9 +143,7 @@ def test_a_long_run_stays_small(ran, events, read):
 
 def test_many_findings(ran, events, read):
     fault = events.faults[0]
-    many = [
-        {**fault, "number": n, "fields": {**fault["fields"], "op": f"op{n}"}} for n in range(MOST_CARDS + 50)
-    ]
+    many = [{**fault, "number": n, "fields": {**fault["fields"], "op": f"op{n}"}} for n in range(MOST_CARDS + 50)]
     parsed = check(render(ran(many), read=read))
     assert parsed.tags.count("article") == MOST_CARDS
     assert "and 50 more, in the record" in parsed.words

@@ -57,9 +57,7 @@ def test_faults(faulty):
 
 def test_losses_are_exact(faulty):
     for rank, record in zip(strict(render(faulty))["ranks"], faulty.records, strict=True):
-        assert [float.fromhex(loss["hex"]) for loss in rank["losses"]] == [
-            loss.value for loss in record.losses
-        ]
+        assert [float.fromhex(loss["hex"]) for loss in rank["losses"]] == [loss.value for loss in record.losses]
 
 
 def test_the_language_changes_nothing(ran, events, english):

@@ -29,9 +29,7 @@ QUIET = (
     "--disable-sync",
 )
 
-FAULTY_PAGE = (
-    '<!doctype html><title>x</title><img src="http://example.test/x.png"><script>console.error("no")</script>'
-)
+FAULTY_PAGE = '<!doctype html><title>x</title><img src="http://example.test/x.png"><script>console.error("no")</script>'
 
 
 @contextmanager
@@ -86,10 +84,7 @@ def own(tmp_path_factory):
     hosts, said, _ = visit(tmp_path_factory.mktemp("faulty"), FAULTY_PAGE)
     assert "example.test" in hosts
     assert said
-    return (
-        hosts - {"example.test"}
-        | visit(tmp_path_factory.mktemp("blank"), "<!doctype html><title>x</title>")[0]
-    )
+    return hosts - {"example.test"} | visit(tmp_path_factory.mktemp("blank"), "<!doctype html><title>x</title>")[0]
 
 
 def test_the_page_needs_nothing(tmp_path, own, faulty, events):

@@ -57,11 +57,7 @@ def test_how_it_ended(ran, events, exit, expected):
 
 def test_the_worst_rank_speaks(ran, events):
     ended = [{**events.finished, "reason": reason} for reason in ("steps", "error", "interrupted")]
-    assert (
-        render(ran(*([event] for event in ended)), width=100)
-        .splitlines()[1]
-        .startswith("rank 1: the program")
-    )
+    assert render(ran(*([event] for event in ended)), width=100).splitlines()[1].startswith("rank 1: the program")
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,7 @@ def test_which_lines_are_shown(at, expected):
     found = Sources(lambda path: LINES).excerpts(notes(*at))
     assert [(excerpt.lines[0].number, excerpt.lines[-1].number) for excerpt in found] == expected
     if expected:
-        told = [
-            (line.number, note.text) for excerpt in found for line in excerpt.lines for note in line.notes
-        ]
+        told = [(line.number, note.text) for excerpt in found for line in excerpt.lines for note in line.notes]
         assert sorted(told) == sorted((line, f"note {line}") for line in at)
 
 

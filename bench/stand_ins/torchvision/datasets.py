@@ -87,9 +87,7 @@ class ImageFolder(VisionDataset):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.classes = sorted(entry.name for entry in Path(root).iterdir() if entry.is_dir())
         self.samples = [
-            (str(path), label)
-            for label, name in enumerate(self.classes)
-            for path in sorted(Path(root, name).iterdir())
+            (str(path), label) for label, name in enumerate(self.classes) for path in sorted(Path(root, name).iterdir())
         ]
         self.imgs = self.samples
 

@@ -1,6 +1,7 @@
 """Image grids and files."""
 
 import torch
+
 from torchvision.transforms import functional
 
 

@@ -33,15 +33,9 @@ _SHOWN_LOG_LINES = 20
         "-- torchrun --nproc-per-node 4 train.py"
     ),
 )
-@click.option(
-    "--gpu", metavar="NAME", cls=Option, help=mark("The card to rehearse on, such as a100-80gb or rtx-4090.")
-)
-@click.option(
-    "--gpus", type=click.IntRange(1), metavar="N", cls=Option, help=mark("How many of them. [default: 1]")
-)
-@click.option(
-    "--steps", type=click.IntRange(1), metavar="K", cls=Option, help=mark("End after K optimizer steps.")
-)
+@click.option("--gpu", metavar="NAME", cls=Option, help=mark("The card to rehearse on, such as a100-80gb or rtx-4090."))
+@click.option("--gpus", type=click.IntRange(1), metavar="N", cls=Option, help=mark("How many of them. [default: 1]"))
+@click.option("--steps", type=click.IntRange(1), metavar="K", cls=Option, help=mark("End after K optimizer steps."))
 @click.option(
     "--timeout",
     "timeout_s",
@@ -90,9 +84,7 @@ def rehearse(html: Path | None, form: str, **asked: Any) -> int:
     from torchport.process import ProgramMissing
 
     if html is not None and not html.resolve().parent.is_dir():
-        return _refuse(
-            _("--html {path}: there is no folder {folder}").format(path=html, folder=html.parent), 2
-        )
+        return _refuse(_("--html {path}: there is no folder {folder}").format(path=html, folder=html.parent), 2)
     try:
         run = rehearse(
             Request(**asked),

@@ -37,9 +37,7 @@ def _click_forms(count: int) -> tuple[str, ...]:
     """The messages of click that have a plural."""
     return (
         text.ngettext("Did you mean {possibility}?", "(Did you mean one of: {possibilities}?)", count),
-        text.ngettext(
-            "Option {name!r} requires an argument.", "Option {name!r} requires {nargs} arguments.", count
-        ),
+        text.ngettext("Option {name!r} requires an argument.", "Option {name!r} requires {nargs} arguments.", count),
         text.ngettext("{value!r} is not {choice}.", "{value!r} is not one of {choices}.", count),
     )
 

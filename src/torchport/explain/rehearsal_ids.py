@@ -36,9 +36,7 @@ _ROWS = (
         ERROR,
         mark("Tensors of one operation live on different devices"),
         mark("{offender} meets {other} in `{call}`"),
-        mark(
-            "An operator reads all its tensors where it runs. Nothing moves by itself between host and GPU."
-        ),
+        mark("An operator reads all its tensors where it runs. Nothing moves by itself between host and GPU."),
         mark("Raises RuntimeError; a CPU tensor without dimensions is let through, and not everywhere."),
         mark("Create the tensor on the device of the one it meets, or move it there once."),
     ),
@@ -148,9 +146,7 @@ _ROWS = (
         ERROR,
         mark("A module is not on the device that it is used with"),
         mark("{offender} belongs to a module that is not on {device}"),
-        mark(
-            "DataParallel and DistributedDataParallel want all parameters and buffers on their first device."
-        ),
+        mark("DataParallel and DistributedDataParallel want all parameters and buffers on their first device."),
         mark("Raises RuntimeError or ValueError."),
         mark("Move the whole module with `.to(device)` before it is wrapped or called."),
     ),
@@ -170,9 +166,7 @@ _ROWS = (
         WARNING,
         mark("non_blocking=True on memory that is not pinned"),
         mark("{offender} is copied with non_blocking=True and is not pinned"),
-        mark(
-            "From pageable memory the driver copies through a buffer of its own, and the host waits for that."
-        ),
+        mark("From pageable memory the driver copies through a buffer of its own, and the host waits for that."),
         mark("Works, and is not asynchronous."),
         mark("Give the DataLoader `pin_memory=True`, or pin the tensor."),
     ),
@@ -194,9 +188,7 @@ _ROWS = (
         mark("{offender} is read before its copy to the host has ended"),
         mark('`.to("cpu", non_blocking=True)` returns at once; the numbers come later.'),
         mark("Gives wrong numbers now and then, without an error."),
-        mark(
-            "Call `torch.cuda.synchronize()` or an event's `synchronize()` first, or leave non_blocking out."
-        ),
+        mark("Call `torch.cuda.synchronize()` or an event's `synchronize()` first, or leave non_blocking out."),
     ),
     RehearsalId(
         "R301",
@@ -214,9 +206,7 @@ _ROWS = (
         WARNING,
         mark("Memory grows with every step"),
         mark("memory on {device} grows by {amount} a step, from step {first} to step {last}"),
-        mark(
-            "Something keeps the tensors of each step, often a list of losses with the graph that made them."
-        ),
+        mark("Something keeps the tensors of each step, often a list of losses with the graph that made them."),
         mark("Works until the card is full."),
         mark("Keep numbers instead of tensors: `loss.item()`, or `loss.detach()` where it stays on the GPU."),
     ),
@@ -328,9 +318,7 @@ _ROWS = (
         mark("random numbers are drawn on the GPU ({count} ×), and a real card draws others"),
         mark("A card has a generator of its own; the rehearsal draws from the CPU's stream."),
         mark("Draws other numbers from the same seed."),
-        mark(
-            "Nothing to do, unless the numbers have to be the same: then draw on the CPU and move the result."
-        ),
+        mark("Nothing to do, unless the numbers have to be the same: then draw on the CPU and move the result."),
     ),
     RehearsalId(
         "R507",

@@ -49,9 +49,7 @@ def _syncs(records: tuple[Record, ...]) -> Iterator[Finding]:
         row = REHEARSAL_IDS["R201"]
         yield Finding(
             id=row.id,
-            message=_(row.statement).format(
-                op=_(_WAITS[op]) if op in _WAITS else f"`{op}`", count=count, steps=steps
-            ),
+            message=_(row.statement).format(op=_(_WAITS[op]) if op in _WAITS else f"`{op}`", count=count, steps=steps),
             severity=Severity.WARNING if count >= _OFTEN * steps else Severity.INFO,
             location=location(site),
             remedy=_(row.fix),
@@ -110,11 +108,7 @@ def _hoarder(record: Record, gpu: int, steps: int) -> Site | None:
     for peak in record.peaks:
         if peak.gpu == gpu:
             for holder in peak.holders:
-                if (
-                    holder.site is not None
-                    and holder.tensors >= steps
-                    and holder.what in {"activation", "other"}
-                ):
+                if holder.site is not None and holder.tensors >= steps and holder.what in {"activation", "other"}:
                     return holder.site
     return None
 

@@ -23,9 +23,7 @@ _REMEDIES = {
     ),
     "module-to": mark("Move the module that holds `{target}` before it is used: `.to({device})`"),
     "to-cpu": mark("Bring it to the host: `{target}.cpu()` at {here}"),
-    "to-cpu-or-move-indexed": mark(
-        "Bring the index to the host, `{target}.cpu()` at {here}, or move what it indexes"
-    ),
+    "to-cpu-or-move-indexed": mark("Bring the index to the host, `{target}.cpu()` at {here}, or move what it indexes"),
     "generator": mark("Make the generator there: `torch.Generator(device={device})` at {site}"),
 }
 
@@ -98,11 +96,7 @@ def _parts(observation: Observation) -> dict[str, str]:
     fields = observation.fields
     offender, other = _pair(fields)
     found: dict[str, Any] = {
-        **{
-            name: value
-            for name, value in _mapping(fields.get("extra")).items()
-            if isinstance(value, (str, int))
-        },
+        **{name: value for name, value in _mapping(fields.get("extra")).items() if isinstance(value, (str, int))},
         "offender": offender and _tensor(offender, unless=observation.site),
         "other": other and _tensor(other, origin=offender is None, unless=observation.site),
         "call": _call(fields),
@@ -218,11 +212,7 @@ def _remedy(observation: Observation, parts: Mapping[str, str]) -> str:
 
 def _elsewhere(site: object, here: Site | None) -> bool:
     """Whether a place lies in another function than the fault, where its variables mean nothing."""
-    return (
-        isinstance(site, Site)
-        and here is not None
-        and (site.path, site.function) != (here.path, here.function)
-    )
+    return isinstance(site, Site) and here is not None and (site.path, site.function) != (here.path, here.function)
 
 
 def _ranks(id: str, fields: Fields) -> str:

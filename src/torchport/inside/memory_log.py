@@ -47,7 +47,7 @@ class MemoryLog:
             for parameter in group["params"]:
                 module = modules.get(id(parameter))
                 _mark(parameter, "parameter", module)
-                gradient = torch._C.TensorBase.grad.__get__(parameter)  # type: ignore[attr-defined]
+                gradient = torch._C.TensorBase.grad.__get__(parameter)
                 if gradient is not None:
                     _mark(gradient, "gradient", module)
                 for value in optimizer.state.get(parameter, {}).values():

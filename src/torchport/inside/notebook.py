@@ -54,18 +54,12 @@ def read(path: str) -> list[Cell]:
         tags = [set(row.get("metadata", {}).get("tags", ())) for row in rows]
         kernel = content.get("metadata", {}).get("kernelspec", {})
     except OSError as error:
-        raise NotebookError(
-            f"{path}: cannot be read: {error.strerror}; give the path of a notebook"
-        ) from error
+        raise NotebookError(f"{path}: cannot be read: {error.strerror}; give the path of a notebook") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotebookError(f"{path}: is not a notebook ({error}); open it in Jupyter and save it") from error
     if (language := kernel.get("language", "python")) != "python":
         raise NotebookError(f"{path}: its cells are written in {language}; only Python notebooks can be run")
-    kept = [
-        (text, tag)
-        for text, tag in zip(texts, tags, strict=True)
-        if text.strip() and "skip-execution" not in tag
-    ]
+    kept = [(text, tag) for text, tag in zip(texts, tags, strict=True) if text.strip() and "skip-execution" not in tag]
     return [Cell(number, text, "raises-exception" in tag) for number, (text, tag) in enumerate(kept, 1)]
 
 

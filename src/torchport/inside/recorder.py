@@ -25,9 +25,7 @@ _FULL_DETAIL_STEPS = 50  # later steps write their memory curve once in a hundre
 class Recorder:
     """Listens to one process. Without a session (a plain run) it notes steps and losses only."""
 
-    def __init__(
-        self, writer: RecordWriter, places: Places, session: Session | None, steps: int | None = None
-    ) -> None:
+    def __init__(self, writer: RecordWriter, places: Places, session: Session | None, steps: int | None = None) -> None:
         self.writer = writer
         self.places = places
         self.session = session
@@ -71,9 +69,7 @@ class Recorder:
         if number is None:
             number = self._sites[key] = len(self._sites) + 1
             path, function = self.places.path(place), place[0].co_name
-            self.writer.write(
-                {"kind": "site", "id": number, "path": path, "line": place[1], "function": function}
-            )
+            self.writer.write({"kind": "site", "id": number, "path": path, "line": place[1], "function": function})
         return number
 
     # What happens
@@ -104,7 +100,7 @@ class Recorder:
         return value
 
     def _engine(self) -> Callable[..., Any]:
-        original = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+        original = torch.autograd._engine_run_backward
 
         def engine(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if kwargs.get("accumulate_grad"):
@@ -194,13 +190,10 @@ class Recorder:
         for curve in self._memory.drain():
             peaks.append(curve.peak_bytes)
             if detail and curve.points:
-                self.writer.write(
-                    {"kind": "memory", "gpu": curve.gpu, "step": self.step, "points": curve.points}
-                )
+                self.writer.write({"kind": "memory", "gpu": curve.gpu, "step": self.step, "points": curve.points})
             if curve.holders is not None:
                 holders = [
-                    [what, module, self.site(place), size, count]
-                    for what, module, place, size, count in curve.holders
+                    [what, module, self.site(place), size, count] for what, module, place, size, count in curve.holders
                 ]
                 self.writer.write(
                     {

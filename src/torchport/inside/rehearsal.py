@@ -38,7 +38,11 @@ def begin(spec: dict[str, Any], private: str) -> Recorder:
             "world": spec.get("world", 1),
             "pid": os.getpid(),
             "plan": {key: value for key, value in spec.items() if key != "record"},
-            "facts": {"python": platform.python_version(), "torch": torch.__version__, "executable": sys.executable},
+            "facts": {
+                "python": platform.python_version(),
+                "torch": torch.__version__,
+                "executable": sys.executable,
+            },
         },
     )
     session = None

@@ -89,9 +89,7 @@ def _play(program: Callable[[], None], on_end: Callable[[Outcome], None] | None)
     return Outcome("finished", 0)
 
 
-def _conclude(
-    outcome: Outcome, kind: Kind, main: ModuleType, on_end: Callable[[Outcome], None] | None
-) -> int:
+def _conclude(outcome: Outcome, kind: Kind, main: ModuleType, on_end: Callable[[Outcome], None] | None) -> int:
     """Tells how the program ended, shows its error and returns the status to exit with."""
     if on_end is not None:
         on_end(outcome)

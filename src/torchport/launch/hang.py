@@ -15,9 +15,7 @@ PATIENCE_S = 3.0
 LONG_PATIENCE_S = 30.0
 
 # In these, every rank gives tensors of the same shape; of the others only the operation is compared.
-SAME_SHAPES = frozenset(
-    {"all_reduce", "all_reduce_coalesced", "broadcast", "reduce", "all_gather_into_tensor"}
-)
+SAME_SHAPES = frozenset({"all_reduce", "all_reduce_coalesced", "broadcast", "reduce", "all_gather_into_tensor"})
 POINT_TO_POINT = frozenset({"send", "recv"})
 
 
@@ -76,9 +74,7 @@ def first_failure(states: Sequence[RankState]) -> int | None:
 def judge_failure(states: Sequence[RankState], failed: int) -> Verdict | None:
     """R402 where, after one rank had failed, another was in a collective to which that rank never came."""
     dead = states[failed]
-    left_alone = [
-        state for state in states if state.rank != failed and (state.inside or state.entered > dead.entered)
-    ]
+    left_alone = [state for state in states if state.rank != failed and (state.inside or state.entered > dead.entered)]
     return _verdict("R402", failed, states) if left_alone else None
 
 
@@ -114,18 +110,14 @@ def _verdict(id: str, blamed: int | None, states: Sequence[RankState]) -> Verdic
                 "site": call.site if call else None,
             }
         )
-    waiting = next(
-        (state.inside for state in states if state.code is None and state.inside is not None), None
-    )
+    waiting = next((state.inside for state in states if state.code is None and state.inside is not None), None)
     common = last_common(states)
     return Verdict(
         id=id,
         fields={
             "rank": blamed,
             "ranks": rows,
-            "last_common": {"op": common.op, "shapes": list(common.shapes), "site": common.site}
-            if common
-            else None,
+            "last_common": {"op": common.op, "shapes": list(common.shapes), "site": common.site} if common else None,
         },
         site=waiting.site if waiting else None,
     )
@@ -140,7 +132,5 @@ def _state(state: RankState) -> str:
 def last_common(states: Sequence[RankState]) -> Collective | None:
     """The latest collective that all ranks have passed."""
     others = [{(call.key, call.op) for call in state.passed} for state in states[1:]]
-    shared = (
-        call for call in reversed(states[0].passed) if all((call.key, call.op) in passed for passed in others)
-    )
+    shared = (call for call in reversed(states[0].passed) if all((call.key, call.op) in passed for passed in others))
     return next(shared, None)

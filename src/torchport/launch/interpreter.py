@@ -49,9 +49,7 @@ def executable(name: str, folder: Path) -> str:
     return shutil.which(name) or name
 
 
-def choose(
-    explicit: str | None, project: Path, folder: Path, environ: Mapping[str, str], own: str
-) -> TorchFacts:
+def choose(explicit: str | None, project: Path, folder: Path, environ: Mapping[str, str], own: str) -> TorchFacts:
     """The interpreter for this project, with what is in it.
 
     ``explicit`` (from the command line or the configuration) is taken or refused. Otherwise the first that
@@ -74,9 +72,9 @@ def usable(python: str) -> TorchFacts:
     facts = probe(python)
     if facts.python_version[:2] < OLDEST_PYTHON:
         raise InterpreterError(
-            _(
-                "{python} is Python {have}; torchport needs {need} or newer. Choose another with --python."
-            ).format(python=python, have=_dotted(facts.python_version), need=_dotted(OLDEST_PYTHON))
+            _("{python} is Python {have}; torchport needs {need} or newer. Choose another with --python.").format(
+                python=python, have=_dotted(facts.python_version), need=_dotted(OLDEST_PYTHON)
+            )
         )
     if facts.version is None:
         raise InterpreterError(

@@ -18,9 +18,7 @@ from torchport.plan import Plan
 from torchport.record import Record, RecordError, read
 
 
-def collect(
-    folder: Path, plan: Plan, facts: Facts, processes: Sequence[Process], ending: Ending
-) -> tuple[Record, ...]:
+def collect(folder: Path, plan: Plan, facts: Facts, processes: Sequence[Process], ending: Ending) -> tuple[Record, ...]:
     """All records in the run folder, by rank; one that cannot be read is left out."""
     for process, code in zip(processes, ending.codes, strict=True):
         header = {

@@ -23,9 +23,7 @@ class Seen:
     site: Site | None = None
 
 
-def add(
-    path: Path, header: Mapping[str, Any], seen: Sequence[Seen], exit: Mapping[str, Any] | None = None
-) -> None:
+def add(path: Path, header: Mapping[str, Any], seen: Sequence[Seen], exit: Mapping[str, Any] | None = None) -> None:
     """Appends findings and, where the process left none, how it ended.
 
     A process that did not come to its first line gets a record with ``header``. A torn last line is taken
@@ -41,17 +39,13 @@ def add(
     found: list[Json] = []
     for number, one in enumerate(seen, last + 1):
         event = {"kind": "finding", "number": number, "id": one.id, "severity": one.severity}
-        found.append(
-            {**event, "site": sites.number(one.site), "fields": sites.plain(one.fields), "step": steps}
-        )
+        found.append({**event, "site": sites.number(one.site), "fields": sites.plain(one.fields), "step": steps})
     fresh += [*sites.events, *found]
     if exit is not None and not any(event.get("kind") == "exit" for event in events):
         fresh.append({"kind": "exit", **exit})
     if fresh:
         with path.open("a", encoding="utf-8", errors="surrogatepass") as file:
-            file.writelines(
-                json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n" for event in fresh
-            )
+            file.writelines(json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n" for event in fresh)
 
 
 def _read(path: Path) -> list[Json]:

@@ -68,9 +68,7 @@ class Program:
     @property
     def name(self) -> str:
         """A short name for messages and folders."""
-        return (
-            PurePath(self.argv[0]).stem if self.kind != "module" else self.argv[0].removesuffix(".__main__")
-        )
+        return PurePath(self.argv[0]).stem if self.kind != "module" else self.argv[0].removesuffix(".__main__")
 
 
 def parse(words: Sequence[str], folder: Path) -> Program:
@@ -92,9 +90,7 @@ def parse(words: Sequence[str], folder: Path) -> Program:
         return _python(words, folder)
     if first in OTHER_LAUNCHERS:
         raise ProgramError(
-            _("{launcher} is not followed: give the script itself, with --gpus N, or torchrun").format(
-                launcher=first
-            )
+            _("{launcher} is not followed: give the script itself, with --gpus N, or torchrun").format(launcher=first)
         )
     return _script(words, folder)
 
@@ -104,23 +100,17 @@ def _script(words: Sequence[str], folder: Path) -> Program:
     if path.is_dir() and (path / "__main__.py").is_file():
         return Program("script", tuple(words))
     if path.is_dir():
-        raise ProgramError(
-            _("{path} is a folder without a __main__.py: name the script in it").format(path=words[0])
-        )
+        raise ProgramError(_("{path} is a folder without a __main__.py: name the script in it").format(path=words[0]))
     if not path.exists():
         near = nearest_files(path, folder)
         hint = _("Did you mean {names}?").format(names=", ".join(_relative(near, folder))) if near else ""
-        raise ProgramError(
-            _("{path}: there is no such file.").format(path=words[0]) + (f" {hint}" if hint else "")
-        )
+        raise ProgramError(_("{path}: there is no such file.").format(path=words[0]) + (f" {hint}" if hint else ""))
     kind = "notebook" if path.suffix == ".ipynb" else "script"
     return Program(kind, tuple(words))
 
 
 def _relative(names: Sequence[str], folder: Path) -> list[str]:
-    return [
-        str(Path(name).relative_to(folder)) if Path(name).is_relative_to(folder) else name for name in names
-    ]
+    return [str(Path(name).relative_to(folder)) if Path(name).is_relative_to(folder) else name for name in names]
 
 
 def _module(words: Sequence[str]) -> Program:
@@ -172,9 +162,7 @@ def _torchrun(words: Sequence[str], folder: Path) -> Program:
     options = parser.parse_args(list(words))
     if options.nnodes.split(":")[-1] != "1":
         raise ProgramError(
-            _("torchrun --nnodes {value}: a rehearsal is one machine; use --nnodes 1").format(
-                value=options.nnodes
-            )
+            _("torchrun --nnodes {value}: a rehearsal is one machine; use --nnodes 1").format(value=options.nnodes)
         )
     if options.no_python:
         raise ProgramError(_("torchrun --no-python: a rehearsal runs Python programs only"))
@@ -188,7 +176,5 @@ def _count(text: str) -> int:
     if text in ("gpu", "auto"):
         return 0
     if not text.isdigit() or int(text) < 1:
-        raise ProgramError(
-            _("torchrun --nproc-per-node {value}: give a number, gpu or auto").format(value=text)
-        )
+        raise ProgramError(_("torchrun --nproc-per-node {value}: give a number, gpu or auto").format(value=text))
     return int(text)

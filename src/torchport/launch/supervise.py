@@ -105,9 +105,7 @@ def _start(
     if process.log_path is None:
         return start(process.argv, folder=folder, environ=environ, own_group=own_group, stdout=output)
     with open(process.log_path, "wb") as log:
-        return start(
-            process.argv, folder=folder, environ=environ, own_group=own_group, stdout=log, apart=True
-        )
+        return start(process.argv, folder=folder, environ=environ, own_group=own_group, stdout=log, apart=True)
 
 
 def _watch(
@@ -174,9 +172,7 @@ def _signals() -> Iterator[list[int]]:
     """Collects the signals that ask us to stop, in place of their usual effect."""
     caught: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {
-        number: signal.signal(number, lambda received, frame: caught.append(received)) for number in numbers
-    }
+    before = {number: signal.signal(number, lambda received, frame: caught.append(received)) for number in numbers}
     try:
         yield caught
     finally:

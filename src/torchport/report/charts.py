@@ -84,15 +84,11 @@ def lines(
     shapes = [_grid(scale)]
     shapes += [Markup('<path class="mark" d="M{0:.1f} 0V{1}"/>').format(x(at), HEIGHT) for at in marks]
     for index, (_name, points) in enumerate(shown):
-        runs = _runs(
-            [(x(at), scale.y(value) if math.isfinite(value) else math.nan) for at, value in _thin(points)]
-        )
+        runs = _runs([(x(at), scale.y(value) if math.isfinite(value) else math.nan) for at, value in _thin(points)])
         if filled:
             shapes += [_area(run, index) for run in runs if len(run) > 1]
         shapes += [Markup('<path class="line s{}" d="{}"/>').format(index % 8, _path(run)) for run in runs]
-    return Chart(
-        _svg(shapes), tuple(map(words, scale.levels())), ends, tuple(name for name, _points in shown)
-    )
+    return Chart(_svg(shapes), tuple(map(words, scale.levels())), ends, tuple(name for name, _points in shown))
 
 
 def bars(
@@ -123,9 +119,9 @@ def bars(
             if value:
                 top = scale.y(base + value)
                 parts.append(
-                    Markup(
-                        '<rect class="bar s{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>'
-                    ).format(index % 8, left, top, width, scale.y(base) - top)
+                    Markup('<rect class="bar s{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>').format(
+                        index % 8, left, top, width, scale.y(base) - top
+                    )
                 )
                 base += value
         # A bar of nothing still answers when it is pointed at.
@@ -136,15 +132,11 @@ def bars(
         )
         words_ = escape(hint(group[0], group[-1], row))
         shapes.append(Markup("<g><title>{}</title>{}</g>").format(words_, Markup("").join(parts)))
-    return Chart(
-        _svg(shapes), tuple(map(words, scale.levels())), ends, tuple(name for name, _values in stacks)
-    )
+    return Chart(_svg(shapes), tuple(map(words, scale.levels())), ends, tuple(name for name, _values in stacks))
 
 
 def _svg(shapes: Sequence[Markup]) -> Markup:
-    start = Markup('<svg viewBox="0 0 {} {}" preserveAspectRatio="none" aria-hidden="true">').format(
-        WIDTH, HEIGHT
-    )
+    start = Markup('<svg viewBox="0 0 {} {}" preserveAspectRatio="none" aria-hidden="true">').format(WIDTH, HEIGHT)
     return start + Markup("").join(shapes) + Markup("</svg>")
 
 

@@ -156,9 +156,7 @@ def _verdicts(run: Run) -> list[tuple[str, str]]:
         else ("clean", _("no faults"))
     ]
     if warnings:
-        found.append(
-            ("warning", ngettext("{count} warning", "{count} warnings", warnings).format(count=warnings))
-        )
+        found.append(("warning", ngettext("{count} warning", "{count} warnings", warnings).format(count=warnings)))
     if notes:
         found.append(("info", ngettext("{count} note", "{count} notes", notes).format(count=notes)))
     return found
@@ -168,9 +166,7 @@ def _place(run: Run) -> str:
     plan = run.plan
     if plan.virtual is None or plan.virtual.plain:
         return _("ran on the CPU")
-    return _("rehearsed on {gpus} × {gpu} (virtual)").format(
-        gpus=plan.nodes * plan.gpus_per_node, gpu=gpu_name(plan)
-    )
+    return _("rehearsed on {gpus} × {gpu} (virtual)").format(gpus=plan.nodes * plan.gpus_per_node, gpu=gpu_name(plan))
 
 
 def _tiles(run: Run, summary: Summary) -> list[tuple[str, str, str]]:
@@ -186,9 +182,7 @@ def _tiles(run: Run, summary: Summary) -> list[tuple[str, str, str]]:
         )
     if summary.losses:
         points = summary.losses[0].points
-        tiles.append(
-            (_("loss"), f"{points[-1][1]:.4g}", _("from {first}").format(first=f"{points[0][1]:.4g}"))
-        )
+        tiles.append((_("loss"), f"{points[-1][1]:.4g}", _("from {first}").format(first=f"{points[0][1]:.4g}")))
     if summary.peaks:
         _rank, peak = max(summary.peaks, key=lambda row: row[1].bytes)
         spec = card(run.plan)
@@ -202,9 +196,7 @@ def _tiles(run: Run, summary: Summary) -> list[tuple[str, str, str]]:
         tiles.append((_("to GPU"), binary_size(sum(moved.bytes for moved in up)), note))
     if summary.syncs:
         waits = sum(count for _site, _op, count in summary.syncs)
-        rate = (
-            _("{rate} a step").format(rate=f"{waits / summary.rank_steps:.3g}") if summary.rank_steps else ""
-        )
+        rate = _("{rate} a step").format(rate=f"{waits / summary.rank_steps:.3g}") if summary.rank_steps else ""
         tiles.append((_("waits"), str(waits), rate))
     return tiles
 
@@ -238,9 +230,7 @@ def _tables(summary: Summary) -> list[Table]:
             (_("count"), _("for"), _("place")),
             [(str(count), wait_name(op), str(site or "")) for site, op, count in summary.syncs],
         ),
-        _table(
-            _("Operators"), (_("count"), _("operator")), [(str(count), op) for op, count in summary.operators]
-        ),
+        _table(_("Operators"), (_("count"), _("operator")), [(str(count), op) for op, count in summary.operators]),
     ]
 
 
@@ -264,9 +254,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         rows.append(
             (
                 _("host"),
-                _("{system} {machine}, {cpus} CPUs").format(
-                    system=host.system, machine=host.machine, cpus=host.cpus
-                ),
+                _("{system} {machine}, {cpus} CPUs").format(system=host.system, machine=host.machine, cpus=host.cpus),
             )
         )
     started = run.records[0].header.get("started") if run.records else None

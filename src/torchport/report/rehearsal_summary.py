@@ -147,9 +147,7 @@ def headline(run: Run, steps: int) -> str:
     warnings = sum(finding.severity is Severity.WARNING for finding in run.findings)
     found = [
         ngettext("{count} step", "{count} steps", steps).format(count=steps),
-        ngettext("{count} fault", "{count} faults", errors).format(count=errors)
-        if errors
-        else _("no faults"),
+        ngettext("{count} fault", "{count} faults", errors).format(count=errors) if errors else _("no faults"),
     ]
     if warnings:
         found.append(ngettext("{count} warning", "{count} warnings", warnings).format(count=warnings))

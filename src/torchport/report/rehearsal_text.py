@@ -57,9 +57,7 @@ def render(run: Run, *, width: int = 100, color: bool = False, page: str | None 
             else:
                 console.print(part)
     # Cells are filled up with spaces, which nobody wants to copy.
-    return re.sub(
-        r"(?: |\x1b\[[\d;]*m)+$", lambda end: end[0].replace(" ", ""), capture.get(), flags=re.MULTILINE
-    )
+    return re.sub(r"(?: |\x1b\[[\d;]*m)+$", lambda end: end[0].replace(" ", ""), capture.get(), flags=re.MULTILINE)
 
 
 _Part = Text | Padding | Table
@@ -185,9 +183,7 @@ def _steps(summary: Summary) -> tuple[list[str], _Rows]:
 
 def _loss(trace: LossTrace, *, several: bool) -> str:
     first, last = (f"{trace.points[end][1]:.5g}" for end in (0, -1))
-    return _("loss {first} → {last}").format(first=first, last=last) + (
-        f"  {_place(trace.site)}" if several else ""
-    )
+    return _("loss {first} → {last}").format(first=first, last=last) + (f"  {_place(trace.site)}" if several else "")
 
 
 def _memory(run: Run, summary: Summary) -> tuple[list[str], _Rows]:
@@ -203,9 +199,7 @@ def _memory(run: Run, summary: Summary) -> tuple[list[str], _Rows]:
     for rank, peak in summary.peaks:
         size, capacity = binary_size(peak.bytes), binary_size(spec.memory_bytes) if spec else ""
         text = of.format(size=size, capacity=capacity, gpu=peak.gpu, step=peak.step)
-        lines.append(
-            _("rank {rank}: {ending}").format(rank=rank, ending=text) if len(run.records) > 1 else text
-        )
+        lines.append(_("rank {rank}: {ending}").format(rank=rank, ending=text) if len(run.records) > 1 else text)
     largest = max(summary.peaks, key=lambda row: row[1].bytes)[1]
     return lines, [
         (

@@ -17,9 +17,7 @@ def describe(value: Any) -> Any:
     if type(value).__name__ == "ModuleSpec":
         return {key: describe(item) for key, item in vars(value).items()}
     if type(value).__name__.endswith(("Loader", "importer")):
-        shown = {
-            key: item for key, item in vars(value).items() if key in ("name", "path", "archive", "prefix")
-        }
+        shown = {key: item for key, item in vars(value).items() if key in ("name", "path", "archive", "prefix")}
         return [type(value).__module__, type(value).__name__, shown]
     return f"function {value.__name__}" if callable(value) else repr(value)
 

@@ -39,9 +39,7 @@ match sys.argv[1]:
 
         asyncio.run(wait())
     case "hooked":
-        sys.excepthook = lambda kind, value, trace: print(
-            "hook", kind.__name__, trace.tb_frame.f_code.co_name
-        )
+        sys.excepthook = lambda kind, value, trace: print("hook", kind.__name__, trace.tb_frame.f_code.co_name)
         raise KeyboardInterrupt
     case "terminated":
         os.kill(os.getpid(), signal.SIGTERM)

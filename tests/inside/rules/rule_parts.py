@@ -39,20 +39,13 @@ def train(device, model, optimizer, steps=3, scheduler=None):
 
         losses.append(optimizer.step(closure).detach())
         if scheduler is not None:
-            scheduler.step(
-                *([losses[-1]] if isinstance(scheduler, optim.lr_scheduler.ReduceLROnPlateau) else [])
-            )
+            scheduler.step(*([losses[-1]] if isinstance(scheduler, optim.lr_scheduler.ReduceLROnPlateau) else []))
     return losses, list(model.parameters()), floats(optimizer.state_dict())
 
 
 def floats(state):
     """State tensors but the step counters, which stay on the CPU by rule."""
-    return [
-        t
-        for entry in state["state"].values()
-        for t in entry.values()
-        if isinstance(t, torch.Tensor) and t.dim()
-    ]
+    return [t for entry in state["state"].values() for t in entry.values() if isinstance(t, torch.Tensor) and t.dim()]
 
 
 def gradients(model, loss):

@@ -68,8 +68,7 @@ def frozen():
 
 
 DATA_PARALLEL = (
-    "module must have its parameters and buffers on device {} (device_ids[0]) but found one of them on "
-    "device: {}"
+    "module must have its parameters and buffers on device {} (device_ids[0]) but found one of them on device: {}"
 )
 
 ALONE = (
@@ -132,8 +131,7 @@ IN_A_GROUP = (
         73,
         "nothing to train",
         lambda cuda: DistributedDataParallel(frozen(), device_ids=[0]),
-        "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
-        "gradient.",
+        "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient.",
     ),
     Refused(
         74,
@@ -192,9 +190,7 @@ IN_A_GROUP = (
     Legal(
         75,
         "collectives of GPU tensors",
-        lambda cuda: [
-            f(ones(1, device=cuda)) and None for f in (dist.all_reduce, lambda t: dist.broadcast(t, 0))
-        ],
+        lambda cuda: [f(ones(1, device=cuda)) and None for f in (dist.all_reduce, lambda t: dist.broadcast(t, 0))],
     ),
     Legal(75, "barrier", lambda cuda: dist.barrier()),
     Legal(75, "objects", lambda cuda: dist.broadcast_object_list([{"a": 1}], 0)),
@@ -231,9 +227,7 @@ def test_legal_in_a_group(case, nccl):
 
 
 def test_row_75_host_tensors_go_through_gloo(session, tmp_path):
-    dist.init_process_group(
-        "cpu:gloo,cuda:nccl", init_method=f"file://{tmp_path}/store", rank=0, world_size=1
-    )
+    dist.init_process_group("cpu:gloo,cuda:nccl", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
     try:
         for device in ("cpu", CUDA):
             value = ones(1, device=device)
@@ -290,14 +284,14 @@ def two_ranks(tmp_path, mode):
             process.kill()
 
 
+@pytest.mark.full
 def test_row_79_two_ranks_on_one_gpu(tmp_path):
     for _, errors in two_ranks(tmp_path, "shared"):
-        assert re.search(r"Duplicate GPU detected : rank [01] and rank [01] both on CUDA device", errors), (
-            errors
-        )
+        assert re.search(r"Duplicate GPU detected : rank [01] and rank [01] both on CUDA device", errors), errors
         assert "ncclInvalidUsage" in errors
 
 
+@pytest.mark.full
 def test_row_79_a_gpu_each(tmp_path):
     outputs = [output.strip() for output, _ in two_ranks(tmp_path, "own")]
     assert outputs == ["cuda:0 [3.0, 3.0]", "cuda:1 [3.0, 3.0]"]

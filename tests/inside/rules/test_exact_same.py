@@ -66,12 +66,8 @@ REFUSED = (
         lambda cuda: nn.Linear(4, 3, device=OTHER)(ones(2, 4, device=cuda)),
         wrapped("mat1", "addmm", on=CUDA, others=OTHER),
     ),
-    Refused(
-        5, "matmul", lambda cuda: torch.matmul(ones(2, 3, device=cuda), ones(3, 2)), wrapped("mat2", "mm")
-    ),
-    Refused(
-        5, "bmm", lambda cuda: torch.bmm(ones(1, 2, 3, device=cuda), ones(1, 3, 2)), wrapped("mat2", "bmm")
-    ),
+    Refused(5, "matmul", lambda cuda: torch.matmul(ones(2, 3, device=cuda), ones(3, 2)), wrapped("mat2", "mm")),
+    Refused(5, "bmm", lambda cuda: torch.bmm(ones(1, 2, 3, device=cuda), ones(1, 3, 2)), wrapped("mat2", "bmm")),
     Refused(
         5,
         "matmul of batches",
@@ -158,9 +154,7 @@ REFUSED = (
         lambda cuda: torch.stack([scalar(device=cuda), scalar()]),
         wrapped("tensors", "cat"),
     ),
-    Refused(
-        9, "hstack", lambda cuda: torch.hstack([ones(2, device=cuda), ones(2)]), wrapped("tensors", "cat")
-    ),
+    Refused(9, "hstack", lambda cuda: torch.hstack([ones(2, device=cuda), ones(2)]), wrapped("tensors", "cat")),
     # Rule 10: indices, masks and sources by name.
     Refused(10, "gather", lambda cuda: ones(3, device=cuda).gather(0, index(1)), wrapped("index", "gather")),
     Refused(

@@ -106,9 +106,7 @@ REFUSED = (
         wrapped("running_mean", "_cudnn_batch_norm"),
     ),
     # Rules 13 and 14: elementwise operators that excuse no zero-dim CPU tensor.
-    Refused(
-        13, "clamp min", lambda cuda: ones(3, device=cuda).clamp(min=zeros(3)), wrapped("min", "clamp_Tensor")
-    ),
+    Refused(13, "clamp min", lambda cuda: ones(3, device=cuda).clamp(min=zeros(3)), wrapped("min", "clamp_Tensor")),
     Refused(
         13,
         "clamp zero-dim min",
@@ -156,9 +154,7 @@ REFUSED = (
         Refused(
             15,
             name,
-            lambda cuda, name=name, rest=rest: getattr(torch.ops.aten, name)(
-                ones(3), ones(3, device=cuda), *rest
-            ),
+            lambda cuda, name=name, rest=rest: getattr(torch.ops.aten, name)(ones(3), ones(3, device=cuda), *rest),
             wrapped(second, name, on=CUDA, others=HOST),
         )
         for name, second, rest in (
@@ -181,9 +177,7 @@ REFUSED = (
     Refused(
         15,
         "fused LSTM cell",
-        lambda cuda: torch.ops.aten._thnn_fused_lstm_cell(
-            ones(1, 8, device=cuda), ones(1, 8, device=cuda), ones(1, 2)
-        ),
+        lambda cuda: torch.ops.aten._thnn_fused_lstm_cell(ones(1, 8, device=cuda), ones(1, 8, device=cuda), ones(1, 2)),
         wrapped("cx", "__thnn_fused_lstm_cell"),
     ),
     Refused(
@@ -198,20 +192,14 @@ REFUSED = (
         lambda cuda: lstm_cell(cuda, hidden_on=HOST),
         wrapped("mat2", "mm", on=CUDA, others=HOST),
     ),
-    Refused(
-        15, "LSTMCell, cpu module", lambda cuda: lstm_cell(cuda, parameters_on=HOST), wrapped("mat2", "mm")
-    ),
+    Refused(15, "LSTMCell, cpu module", lambda cuda: lstm_cell(cuda, parameters_on=HOST), wrapped("mat2", "mm")),
     Refused(
         15,
         "attention mask",
-        lambda cuda: F.scaled_dot_product_attention(
-            *[ones(1, 1, 2, 4, device=cuda)] * 3, attn_mask=ones(2, 2)
-        ),
+        lambda cuda: F.scaled_dot_product_attention(*[ones(1, 1, 2, 4, device=cuda)] * 3, attn_mask=ones(2, 2)),
         wrapped("attn_bias", "__scaled_dot_product_efficient_attention"),
     ),
-    Refused(
-        15, "prelu", lambda cuda: F.prelu(ones(3, device=cuda), ones(1)), wrapped("weight", "__prelu_kernel")
-    ),
+    Refused(15, "prelu", lambda cuda: F.prelu(ones(3, device=cuda), ones(1)), wrapped("weight", "__prelu_kernel")),
     Refused(
         15,
         "cdist",

@@ -11,9 +11,7 @@ from torchport.inside.vcuda.exactsame import table
 
 DATA = Path(__file__).parents[2] / "data" / "cuda_device_checks_2.13.json"
 
-pytestmark = pytest.mark.skipif(
-    not torch.__version__.startswith("2.13."), reason="the table is that of torch 2.13"
-)
+pytestmark = pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the table is that of torch 2.13")
 
 
 def expected():

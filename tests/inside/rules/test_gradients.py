@@ -89,8 +89,7 @@ REFUSED = (
         48,
         "gradient from the host",
         lambda cuda: OnTheHost.apply(ones(3, device=cuda, requires_grad=True)).sum().backward(),
-        "Function OnTheHostBackward returned an invalid gradient at index 0 - expected device cuda:0 but "
-        "got cpu",
+        "Function OnTheHostBackward returned an invalid gradient at index 0 - expected device cuda:0 but got cpu",
     ),
     Refused(
         89,
@@ -130,19 +129,25 @@ LEGAL = (
     Legal(46, "copy_ to the GPU", lambda cuda: ones(3, device=cuda).copy_(ones(3))),
     Legal(46, "copy_ from the GPU", lambda cuda: ones(3).copy_(ones(3, device=cuda)), device=HOST),
     Legal(46, "copy_ between GPUs", lambda cuda: ones(3, device=cuda).copy_(ones(3, device=OTHER))),
-    Legal(
-        46, "to", lambda cuda: (ones(3).to(cuda), ones(3).to(cuda, torch.float64), ones(3).to(device=cuda))
-    ),
+    Legal(46, "to", lambda cuda: (ones(3).to(cuda), ones(3).to(cuda, torch.float64), ones(3).to(device=cuda))),
     Legal(46, "to another tensor's device", lambda cuda: ones(3).to(ones(1, device=cuda))),
     Legal(46, "to as Module.to calls it", lambda cuda: ones(3).to(torch.device(cuda), None, True)),
     Legal(46, "to, index of GPU", lambda cuda: ones(3).to(0)),
     Legal(46, "cuda", lambda cuda: (ones(3).cuda(), ones(3).cuda(0), ones(3).cuda(non_blocking=True))),
     Legal(46, "cpu", lambda cuda: ones(3, device=cuda).cpu(), device=HOST),
+    Legal(46, "scattered by copy", lambda cuda: torch.select_scatter(ones(2, 2, device=cuda), ones(2), 0, 0)),
+    Legal(
+        46,
+        "sizes of a tensor elsewhere",
+        lambda cuda: (
+            ones(4, device=cuda).view_as(ones(2, 2)),
+            ones(1, device=cuda).expand_as(ones(3)),
+            ones(4, device=cuda).reshape_as(ones(2, 2)),
+        ),
+    ),
     Legal(46, "between GPUs", lambda cuda: ones(3, device=cuda).to(OTHER), device=OTHER),
     Legal(46, "type", lambda cuda: ones(3).type("torch.cuda.HalfTensor")),
-    Legal(
-        89, "zero-dim in backward", lambda cuda: gradient_of(lambda x: x * ones((), requires_grad=True), cuda)
-    ),
+    Legal(89, "zero-dim in backward", lambda cuda: gradient_of(lambda x: x * ones((), requires_grad=True), cuda)),
     Legal(90, "gradient through to", lambda cuda: gradient_of(lambda x: x.to(cuda), HOST), device=HOST),
     Legal(90, "gradient through cuda()", lambda cuda: gradient_of(lambda x: x.cuda(), HOST), device=HOST),
     Legal(90, "gradient through cpu()", lambda cuda: gradient_of(lambda x: x.cpu(), cuda)),

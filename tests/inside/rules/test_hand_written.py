@@ -20,10 +20,7 @@ def shuffle_under_default_device(device):
 
 
 GENERATOR = "Expected a 'cuda' device type for generator but found 'cpu'"
-NUMPY = (
-    "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
-    "first."
-)
+NUMPY = "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
 
 # Where the generated check of a CUDA kernel comes before the hand-written one, its words are what a user
 # sees: grid_sampler_2d, searchsorted.Tensor, take, put_, index_copy_, multinomial.out and _linalg_solve_ex
@@ -42,13 +39,9 @@ CASES = (
         lambda cuda: torch.randint(3, (2,), device=cuda, generator=torch.Generator()),
         GENERATOR,
     ),
-    Refused(
-        35, "randperm", lambda cuda: torch.randperm(3, device=cuda, generator=torch.Generator()), GENERATOR
-    ),
+    Refused(35, "randperm", lambda cuda: torch.randperm(3, device=cuda, generator=torch.Generator()), GENERATOR),
     Refused(35, "normal_", lambda cuda: ones(3, device=cuda).normal_(generator=torch.Generator()), GENERATOR),
-    Refused(
-        35, "uniform_", lambda cuda: ones(3, device=cuda).uniform_(generator=torch.Generator()), GENERATOR
-    ),
+    Refused(35, "uniform_", lambda cuda: ones(3, device=cuda).uniform_(generator=torch.Generator()), GENERATOR),
     Refused(
         35,
         "multinomial",
@@ -134,9 +127,7 @@ CASES = (
     Refused(
         41,
         "istft",
-        lambda cuda: torch.istft(
-            torch.ones(1, 9, 20, dtype=torch.complex64, device=cuda), 16, window=ones(16)
-        ),
+        lambda cuda: torch.istft(torch.ones(1, 9, 20, dtype=torch.complex64, device=cuda), 16, window=ones(16)),
         "istft input and window must be on the same device but got self on cuda:0 and window on cpu",
     ),
     Refused(
@@ -169,8 +160,7 @@ CASES = (
         41,
         "weight_norm",
         lambda cuda: torch._weight_norm(ones(2, 3, device=cuda), ones(2, 1)),
-        "weight_norm: expected v_in and g_in to be on the same device, but v_in is on cuda:0 and g_in is "
-        "on cpu",
+        "weight_norm: expected v_in and g_in to be on the same device, but v_in is on cuda:0 and g_in is on cpu",
     ),
     Refused(
         41,
@@ -240,9 +230,7 @@ CASES = (
         'on different device "cpu".  This is no longer allowed; the devices must match.',
         part=True,
     ),
-    Legal(
-        35, "generator of the GPU", lambda cuda: torch.randn(3, device=cuda, generator=torch.Generator(cuda))
-    ),
+    Legal(35, "generator of the GPU", lambda cuda: torch.randn(3, device=cuda, generator=torch.Generator(cuda))),
     Legal(
         36,
         "numpy by force",

@@ -26,9 +26,7 @@ VALUE = "expected device cuda:0 but got device cpu for value tensor"
 
 CASES = (
     Refused(29, "cpu[cuda index]", lambda cuda: ones(3)[index(1, device=cuda)], ON_SELF_OR_CPU.format("cpu")),
-    Refused(
-        29, "cpu[cuda mask]", lambda cuda: ones(3)[ones(3, device=cuda) > 0], ON_SELF_OR_CPU.format("cpu")
-    ),
+    Refused(29, "cpu[cuda mask]", lambda cuda: ones(3)[ones(3, device=cuda) > 0], ON_SELF_OR_CPU.format("cpu")),
     Refused(
         29,
         "cpu[:, cuda index]",
@@ -53,9 +51,7 @@ CASES = (
         lambda cuda: ones(3, device=cuda).index_put_((index(1, 2),), ones(2), accumulate=True),
         VALUE,
     ),
-    Refused(
-        85, "index_put", lambda cuda: ones(3, device=cuda).index_put((index(1, 2),), ones(2)), two_devices()
-    ),
+    Refused(85, "index_put", lambda cuda: ones(3, device=cuda).index_put((index(1, 2),), ones(2)), two_devices()),
     Refused(
         85,
         "cuda[index] = cpu",
@@ -100,12 +96,8 @@ CASES = (
     Legal(31, "cpu[a:b] = cuda", lambda cuda: put(ones(3), slice(1, 3), ones(2, device=cuda)), device=HOST),
     Legal(31, "cuda[...] = other GPU", lambda cuda: put(ones(3, device=cuda), ..., ones(3, device=OTHER))),
     Legal(84, "cpu[cuda index] = number", lambda cuda: put(ones(3), index(1, device=cuda), 2.0), device=HOST),
-    Legal(
-        84, "cpu[cuda index] = cpu", lambda cuda: put(ones(3), index(1, 2, device=cuda), ones(2)), device=HOST
-    ),
-    Legal(
-        84, "cpu[cuda mask] = number", lambda cuda: put(ones(3), ones(3, device=cuda) > 0, 2.0), device=HOST
-    ),
+    Legal(84, "cpu[cuda index] = cpu", lambda cuda: put(ones(3), index(1, 2, device=cuda), ones(2)), device=HOST),
+    Legal(84, "cpu[cuda mask] = number", lambda cuda: put(ones(3), ones(3, device=cuda) > 0, 2.0), device=HOST),
     Legal(
         86,
         "cuda[mask] = one-element cpu",

@@ -51,14 +51,10 @@ MATRICES = words(
 NAMED = {
     **{f"torch.{name}": lambda d, name=name: getattr(torch, name)(positive(d, 3, 4) / 2) for name in UNARY},
     **{
-        f"torch.{name}": lambda d, name=name: getattr(torch, name)(
-            r(d, 3, 4), *((1,) if name in WITH_DIM else ())
-        )
+        f"torch.{name}": lambda d, name=name: getattr(torch, name)(r(d, 3, 4), *((1,) if name in WITH_DIM else ()))
         for name in REDUCTIONS
     },
-    **{
-        f"special.{name}": lambda d, name=name: getattr(special, name)(positive(d, 3) / 2) for name in SPECIAL
-    },
+    **{f"special.{name}": lambda d, name=name: getattr(special, name)(positive(d, 3) / 2) for name in SPECIAL},
     **{
         f"F.{name}": lambda d, name=name: getattr(F, name)(r(d, 3, 4), **ACTIVATION_OPTIONS.get(name, {}))
         for name in ACTIVATIONS
@@ -205,9 +201,7 @@ VARIOUS = {
         r(d, 3).type(torch.float64),
     ),
     "promotion": lambda d: whole(d, 3) + r(d, 3).double(),
-    "complex": lambda d: (
-        (r(d, 3).to(torch.complex64) * 1j).abs() + torch.view_as_complex(r(d, 3, 2)).conj().real
-    ),
+    "complex": lambda d: (r(d, 3).to(torch.complex64) * 1j).abs() + torch.view_as_complex(r(d, 3, 2)).conj().real,
     "stft, istft": lambda d: torch.istft(
         torch.stft(r(d, 1, 64), 16, window=torch.hann_window(16, device=d), return_complex=True),
         16,
@@ -215,15 +209,12 @@ VARIOUS = {
     ),
     "irfft, fftfreq": lambda d: (fft.irfft(fft.rfft(r(d, 8))), fft.fftfreq(8, device=d)),
     "interpolate": lambda d: [
-        F.interpolate(r(d, 1, 2, 4, 4), scale_factor=2, mode=m)
-        for m in ("nearest", "bilinear", "bicubic", "area")
+        F.interpolate(r(d, 1, 2, 4, 4), scale_factor=2, mode=m) for m in ("nearest", "bilinear", "bicubic", "area")
     ],
     "grid_sample, affine_grid": lambda d: F.grid_sample(
         r(d, 1, 2, 4, 4), F.affine_grid(r(d, 1, 2, 3), [1, 2, 4, 4], align_corners=False), align_corners=False
     ),
-    "pad": lambda d: [
-        F.pad(r(d, 1, 2, 4), (1, 1), mode=m) for m in ("constant", "reflect", "replicate", "circular")
-    ],
+    "pad": lambda d: [F.pad(r(d, 1, 2, 4), (1, 1), mode=m) for m in ("constant", "reflect", "replicate", "circular")],
     "pool": lambda d: (
         F.max_pool2d(r(d, 1, 2, 4, 4), 2),
         F.avg_pool2d(r(d, 1, 2, 4, 4), 2),
@@ -237,9 +228,7 @@ VARIOUS = {
         F.layer_norm(r(d, 2, 3), (3,), r(d, 3), r(d, 3)),
         F.group_norm(r(d, 2, 4, 3), 2, r(d, 4), r(d, 4)),
         F.instance_norm(r(d, 2, 3, 4)),
-        F.batch_norm(
-            r(d, 4, 3), torch.zeros(3, device=d), torch.ones(3, device=d), r(d, 3), r(d, 3), training=True
-        ),
+        F.batch_norm(r(d, 4, 3), torch.zeros(3, device=d), torch.ones(3, device=d), r(d, 3), r(d, 3), training=True),
         F.local_response_norm(r(d, 1, 4, 3), 2),
     ),
     "dropout": lambda d: (
@@ -268,17 +257,13 @@ VARIOUS = {
         torch._foreach_mul([r(d, 2)], [r(d, 2)]),
         torch._foreach_norm([r(d, 2)]),
     ),
-    "in place": lambda d: (
-        r(d, 3).add_(1).mul_(2).sub_(r(d, 3)).div_(3).clamp_(-1, 1).relu_().sqrt_().zero_().fill_(2)
-    ),
+    "in place": lambda d: r(d, 3).add_(1).mul_(2).sub_(r(d, 3)).div_(3).clamp_(-1, 1).relu_().sqrt_().zero_().fill_(2),
     "copy_, fill_, set_": lambda d: (
         r(d, 3).copy_(r("cpu", 3)),
         r(d, 3).fill_(torch.tensor(2.0)),
         torch.empty(0, device=d).set_(r(d, 3)),
     ),
-    "apply of numbers": lambda d: torch.tensor(
-        [float(r(d, 1)), int(whole(d, 1)), bool(whole(d, 1))], device=d
-    ),
+    "apply of numbers": lambda d: torch.tensor([float(r(d, 1)), int(whole(d, 1)), bool(whole(d, 1))], device=d),
     "tolist, item": lambda d: torch.tensor([*r(d, 3).tolist(), r(d, 1).item()], device=d),
     "map over the CPU": lambda d: torch.tensor(np.sin(r(d, 3).cpu().numpy())).to(d),
     "sparse COO": lambda d: (
@@ -290,12 +275,8 @@ VARIOUS = {
         r(d, 3, 3).relu().to_sparse_csr() @ r(d, 3, 2),
         r(d, 3, 3).relu().to_sparse_csr().to_dense(),
     ),
-    "sparse built on the GPU": lambda d: torch.sparse_coo_tensor(
-        whole(d, 2, 3, high=2), r(d, 3), (2, 2)
-    ).to_dense(),
-    "nested": lambda d: torch.nested.to_padded_tensor(
-        torch.nested.nested_tensor([r(d, 2, 3), r(d, 1, 3)]), 0.0
-    ),
+    "sparse built on the GPU": lambda d: torch.sparse_coo_tensor(whole(d, 2, 3, high=2), r(d, 3), (2, 2)).to_dense(),
+    "nested": lambda d: torch.nested.to_padded_tensor(torch.nested.nested_tensor([r(d, 2, 3), r(d, 1, 3)]), 0.0),
     "nested, jagged": lambda d: (
         torch.nested.as_nested_tensor([r(d, 2, 3), r(d, 1, 3)], layout=torch.jagged).mul(2).values()
     ),

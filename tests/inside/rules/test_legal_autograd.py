@@ -132,16 +132,12 @@ TABLE = {
     "checkpoint": checkpointed(False),
     "checkpoint, reentrant": checkpointed(True),
     "checkpoint_sequential": lambda d: (
-        lambda m: gradients(
-            m, checkpoint_sequential(m, 2, r(d, 4, 3).requires_grad_(), use_reentrant=False).sum()
-        )
+        lambda m: gradients(m, checkpoint_sequential(m, 2, r(d, 4, 3).requires_grad_(), use_reentrant=False).sum())
     )(mlp(d)),
     "autograd.Function": lambda d: (
         gradients(nn.Linear(3, 2).to(d), Cube.apply(r(d, 3).requires_grad_()).sum()) and r(d, 1)
     ),
-    "autograd.Function, gradient": lambda d: torch.autograd.grad(
-        Cube.apply(x := r(d, 3).requires_grad_()).sum(), x
-    ),
+    "autograd.Function, gradient": lambda d: torch.autograd.grad(Cube.apply(x := r(d, 3).requires_grad_()).sum(), x),
     "hooks": hooks,
     "double backward": double_backward,
     "gradcheck": gradchecked,

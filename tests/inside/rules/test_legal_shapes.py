@@ -32,8 +32,7 @@ SHAPES = {
         torch.tile(r(d, 3), (2,)),
     ),
     "cat, stack, hstack, vstack, dstack": lambda d: [
-        f([r(d, 2, 2), r(d, 2, 2)])
-        for f in (torch.cat, torch.stack, torch.hstack, torch.vstack, torch.dstack)
+        f([r(d, 2, 2), r(d, 2, 2)]) for f in (torch.cat, torch.stack, torch.hstack, torch.vstack, torch.dstack)
     ],
     "split, chunk, unbind": lambda d: (r(d, 6).split(2), r(d, 6).chunk(4), r(d, 2, 2).unbind(0)),
     "tensor_split, hsplit": lambda d: (torch.tensor_split(r(d, 7), 3), torch.hsplit(r(d, 2, 4), 2)),
@@ -75,9 +74,7 @@ SHAPES = {
     "unflatten, ravel": lambda d: r(d, 6).unflatten(0, (2, 3)).ravel(),
     "resize_": lambda d: r(d, 6).resize_(2, 2),
     "pixel_shuffle, pixel_unshuffle": lambda d: F.pixel_unshuffle(F.pixel_shuffle(r(d, 1, 4, 2, 2), 2), 2),
-    "sizes and numbers": lambda d: torch.tensor(
-        [r(d, 2, 3).numel(), r(d, 2, 3).dim(), len(r(d, 4))], device=d
-    ),
+    "sizes and numbers": lambda d: torch.tensor([r(d, 2, 3).numel(), r(d, 2, 3).dim(), len(r(d, 4))], device=d),
 }
 
 INDEXING = {
@@ -94,9 +91,7 @@ INDEXING = {
     "assign a number": lambda d: edited(r(d, 2, 3), lambda x: x.__setitem__((slice(None), 1), 7.0)),
     "assign a list": lambda d: edited(r(d, 3), lambda x: x.__setitem__(1, torch.tensor(7.0))),
     "assign by index": lambda d: edited(r(d, 4), lambda x: x.__setitem__(whole(d, 2, high=1), 3.0)),
-    "assign by index of the CPU": lambda d: edited(
-        r(d, 4), lambda x: x.__setitem__(torch.tensor([1]), r(d, 1))
-    ),
+    "assign by index of the CPU": lambda d: edited(r(d, 4), lambda x: x.__setitem__(torch.tensor([1]), r(d, 1))),
     "add by index": lambda d: edited(r(d, 4), lambda x: x[1:].add_(1)),
     "augmented": lambda d: edited(r(d, 4), lambda x: x.__setitem__(0, x[0] + 1)),
     "gather, scatter": lambda d: (
@@ -150,9 +145,7 @@ FACTORIES = {
         torch.full((2,), 3.0, device=d),
         torch.empty(2, device=d).fill_(1),
     ),
-    "like": lambda d: [
-        f(r(d, 2)) for f in (torch.zeros_like, torch.ones_like, torch.rand_like, torch.randn_like)
-    ],
+    "like": lambda d: [f(r(d, 2)) for f in (torch.zeros_like, torch.ones_like, torch.rand_like, torch.randn_like)],
     "full_like, randint_like, empty_like": lambda d: (
         torch.full_like(r(d, 2), 2),
         torch.randint_like(r(d, 2), 3),
@@ -204,8 +197,7 @@ FACTORIES = {
         torch.triu_indices(3, 3, device=d),
     ),
     "windows": lambda d: [
-        getattr(torch, f"{w}_window")(8, device=d)
-        for w in ("hann", "hamming", "blackman", "bartlett", "kaiser")
+        getattr(torch, f"{w}_window")(8, device=d) for w in ("hann", "hamming", "blackman", "bartlett", "kaiser")
     ],
     "complex, polar": lambda d: (torch.complex(r(d, 2), r(d, 2)), torch.polar(positive(d, 2), r(d, 2))),
     "vander": lambda d: torch.vander(r(d, 3)),

@@ -19,10 +19,8 @@ def optimized(cls, **options):
         model = mlp(device)
         if device == "cpu" and "foreach" in inspect.signature(cls).parameters:
             options.setdefault("foreach", True)  # what CUDA does by default
-        if cls.__name__ == "Muon":
-            parameters = [p for p in model.parameters() if p.dim() == 2]
-        else:
-            parameters = model.parameters()
+        wanted = (2,) if cls.__name__ == "Muon" else (1, 2)
+        parameters = [p for p in model.parameters() if p.dim() in wanted]
         return train(device, model, cls(parameters, **options))
 
     return snippet
@@ -50,9 +48,7 @@ OPTIMIZERS = {
     "Adam foreach": optimized(optim.Adam, foreach=True, weight_decay=0.1),
     "AdamW differentiable off, maximize": optimized(optim.AdamW, maximize=True),
     "RMSprop centered": optimized(optim.RMSprop, centered=True, momentum=0.9),
-    "LBFGS": lambda d: (lambda m: train(d, m, optim.LBFGS(m.parameters(), max_iter=3)))(
-        nn.Linear(3, 2).to(d)
-    ),
+    "LBFGS": lambda d: (lambda m: train(d, m, optim.LBFGS(m.parameters(), max_iter=3)))(nn.Linear(3, 2).to(d)),
     "parameter groups": lambda d: (
         lambda m: train(
             d,
@@ -93,9 +89,7 @@ def clipped(name, **options):
     def snippet(device):
         model = mlp(device)
         gradients(model, model(r(device, 4, 3)).sum())
-        return getattr(nn.utils, name)(model.parameters(), 0.1, **options), [
-            p.grad for p in model.parameters()
-        ]
+        return getattr(nn.utils, name)(model.parameters(), 0.1, **options), [p.grad for p in model.parameters()]
 
     return snippet
 
@@ -153,9 +147,7 @@ def parametrized(device):
 
 def loaded(device, **options):
     data = TensorDataset(torch.randn(8, 3), torch.arange(8))
-    return [
-        (x.to(device, non_blocking=True), y.to(device)) for x, y in DataLoader(data, batch_size=4, **options)
-    ]
+    return [(x.to(device, non_blocking=True), y.to(device)) for x, y in DataLoader(data, batch_size=4, **options)]
 
 
 def half(device):
@@ -195,9 +187,7 @@ def over_two_gpus(device, **options):
         norms.append(nn.utils.clip_grad_norm_(parameters, 0.5))
         optimizer.step()
     for parameter in second.parameters():
-        assert {
-            str(t.device) for t in (parameter, parameter.grad, optimizer.state[parameter]["exp_avg"])
-        } == {other}
+        assert {str(t.device) for t in (parameter, parameter.grad, optimizer.state[parameter]["exp_avg"])} == {other}
     return norms, [p.to(device) for p in parameters]
 
 

@@ -49,9 +49,7 @@ def copy_during_capture(device):
 
 
 REFUSED = (
-    Refused(
-        49, "factory", lambda cuda: ones(3, device="cuda:5"), "CUDA error: invalid device ordinal", part=True
-    ),
+    Refused(49, "factory", lambda cuda: ones(3, device="cuda:5"), "CUDA error: invalid device ordinal", part=True),
     Refused(49, "to", lambda cuda: ones(3).to("cuda:2"), "CUDA error: invalid device ordinal", part=True),
     Refused(49, "cuda(n)", lambda cuda: ones(3).cuda(7), "CUDA error: invalid device ordinal", part=True),
     Refused(
@@ -229,9 +227,7 @@ def test_row_50_help_names_the_error(session):
     with pytest.raises(RuntimeError) as caught:
         out_of_range_index(CUDA)
     if torch_at_least("2.10"):
-        assert "Search for `cudaErrorAssert' in https://docs.nvidia.com/cuda/cuda-runtime-api/" in str(
-            caught.value
-        )
+        assert "Search for `cudaErrorAssert' in https://docs.nvidia.com/cuda/cuda-runtime-api/" in str(caught.value)
 
 
 def in_forked_child(call):
@@ -282,19 +278,16 @@ class OnTheGpu(Dataset):
 
 def test_row_53_data_loader_worker(session):
     ones(3, device=CUDA)
-    loader = DataLoader(OnTheGpu(), num_workers=1, multiprocessing_context="fork")
+    workers = iter(DataLoader(OnTheGpu(), num_workers=1, multiprocessing_context="fork"))
     with pytest.raises(RuntimeError, match=re.escape(BAD_FORK)):
-        next(iter(loader))
+        next(workers)
+    workers._shutdown_workers()
 
 
 def test_rows_54_and_55_outside_a_session_torch_is_what_it_was():
     with pytest.raises((AssertionError, RuntimeError)) as caught:
         ones(3, device="cuda")
-    expected = (
-        "Found no NVIDIA driver on your system"
-        if torch.version.cuda
-        else "Torch not compiled with CUDA enabled"
-    )
+    expected = "Found no NVIDIA driver on your system" if torch.version.cuda else "Torch not compiled with CUDA enabled"
     assert expected in str(caught.value)
 
 

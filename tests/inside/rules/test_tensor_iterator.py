@@ -213,9 +213,7 @@ REFUSED = (
         lambda cuda: F.binary_cross_entropy_with_logits(*[ones(3, device=cuda)] * 2, pos_weight=ones(3)),
         two_devices(),
     ),
-    Refused(
-        27, "_foreach_add", lambda cuda: torch._foreach_add([ones(3, device=cuda)], [ones(3)]), two_devices()
-    ),
+    Refused(27, "_foreach_add", lambda cuda: torch._foreach_add([ones(3, device=cuda)], [ones(3)]), two_devices()),
     Refused(
         27,
         "_foreach_add_",
@@ -241,6 +239,12 @@ REFUSED = (
         two_devices(),
     ),
     Refused(17, "outer", lambda cuda: torch.outer(ones(2, device=cuda), ones(3)), two_devices()),
+    Refused(
+        17,
+        "index_fill_",
+        lambda cuda: ones(3, device=cuda).index_fill_(0, torch.tensor([1]), 2.0),
+        two_devices(),
+    ),
     Refused(17, "operator", lambda cuda: arange(3.0) * ones(3, device=cuda), two_devices()),
     Refused(17, "comparison", lambda cuda: ones(3, device=cuda) == ones(3), two_devices()),
     Refused(
@@ -252,14 +256,14 @@ REFUSED = (
 )
 
 LEGAL = (
+    Legal(18, "fill_ with a number of the CPU", lambda cuda: ones(3, device=cuda).fill_(scalar())),
+    Legal(18, "fill_ with a number of the GPU", lambda cuda: ones(3).fill_(scalar(device=cuda)), device=HOST),
     Legal(18, "Python numbers", lambda cuda: 2 * ones(3, device=cuda) ** 2 / 3 - 1),
     Legal(18, "in place", lambda cuda: ones(3, device=cuda).add_(scalar()).mul_(scalar(2.0))),
     Legal(21, "addcmul", lambda cuda: torch.addcmul(*[ones(3, device=cuda)] * 2, scalar()), since="2.13"),
     Legal(22, "lerp weight", lambda cuda: torch.lerp(*[ones(3, device=cuda)] * 2, scalar())),
     Legal(22, "lerp end", lambda cuda: torch.lerp(ones(3, device=cuda), scalar(), 0.5)),
-    Legal(
-        27, "_foreach_copy_ to the GPU", lambda cuda: torch._foreach_copy_([ones(3, device=cuda)], [ones(3)])
-    ),
+    Legal(27, "_foreach_copy_ to the GPU", lambda cuda: torch._foreach_copy_([ones(3, device=cuda)], [ones(3)])),
     Legal(
         27,
         "_foreach_copy_ from the GPU",

@@ -146,16 +146,13 @@ def _attributes(owner, attributes):
     return {
         f"{owner}.{name}": repr(value) if isinstance(value, plain) else id(value)
         for name, value in list(attributes.items())
-        if not isinstance(value, types.ModuleType)
-        and name not in ("__warningregistry__", "last_value", "exc_info")
+        if not isinstance(value, types.ModuleType) and name not in ("__warningregistry__", "last_value", "exc_info")
     }
 
 
 def differences(before, after):
     return sorted(
-        name
-        for name in before.keys() | after.keys()
-        if before.get(name, "absent") != after.get(name, "absent")
+        name for name in before.keys() | after.keys() if before.get(name, "absent") != after.get(name, "absent")
     )
 
 

@@ -47,9 +47,7 @@ def test_text_of_an_invalid_ordinal(version: tuple[int, int], text: str) -> None
 
 def test_text_of_an_error_that_comes_late() -> None:
     text = cuda_error_text("device-side assert triggered", "cudaErrorAssert", (2, 14))
-    assert text.startswith(
-        "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://"
-    )
+    assert text.startswith("CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://")
     assert text.endswith(SUFFIX + DSA)
 
 
@@ -164,9 +162,7 @@ def test_a_forked_child_cannot_use_cuda(machine: Machine) -> None:
         ("MIG-0", ()),
     ],
 )
-def test_visible_devices(
-    facade: Any, monkeypatch: pytest.MonkeyPatch, mask: str | None, seen: tuple[int, ...]
-) -> None:
+def test_visible_devices(facade: Any, monkeypatch: pytest.MonkeyPatch, mask: str | None, seen: tuple[int, ...]) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     with facade(gpus=4) as machine:
         if mask is not None:

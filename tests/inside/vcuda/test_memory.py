@@ -176,9 +176,7 @@ def test_text_of_out_of_memory(machine: Machine, version: tuple[int, int], setti
 
 def test_text_with_a_limited_share(machine: Machine) -> None:
     machine.gpus[0].fraction = 0.5
-    assert "memory in use. 39.62 GiB allowed; Of the allocated memory" in out_of_memory_text(
-        machine.gpus[0], 1
-    )
+    assert "memory in use. 39.62 GiB allowed; Of the allocated memory" in out_of_memory_text(machine.gpus[0], 1)
 
 
 def test_absurd_requests(machine: Machine) -> None:

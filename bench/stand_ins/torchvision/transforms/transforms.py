@@ -1,6 +1,7 @@
 """The transforms as callables; random ones draw from torch's default generator, as torchvision does."""
 
 import torch
+
 from torchvision.transforms import functional
 
 __all__ = [

@@ -36,7 +36,10 @@ def _checked(
 ) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = {**dict(zip(parameters, args, strict=False)), **kwargs}
+        if parameters is _VARIADIC:
+            given: dict[str, Any] = {"tensors": args[0] if len(args) == 1 and not isinstance(args[0], torch.Tensor) else args}
+        else:
+            given = {**dict(zip(parameters, args, strict=False)), **kwargs}
         said = words(given)
         if said is not None:
             offender, text = said
@@ -46,7 +49,12 @@ def _checked(
                     here += [operand(key, item) for item in value if isinstance(item, torch.Tensor)]
             odd = next((o for o in here if o.name == offender and o.device == HOST), None)
             machine.faults.refuse(
-                "R101", text, RuntimeError, here, odd or next((o for o in here if o.name == offender), None), op=name
+                "R101",
+                text,
+                RuntimeError,
+                here,
+                odd or next((o for o in here if o.name == offender), None),
+                op=name,
             )
             machine.healed = True
             target = next(o.device for o in here if o.device >= 0)
@@ -102,39 +110,109 @@ def _pair(first: str, second: str, text: str) -> Words:
     return words
 
 
-def _all_of(name: str, text: str) -> Words:
-    """A sequence of tensors that must all be on one device."""
+def _sequence(name: str, text: str) -> Words:
+    """A sequence of tensors on one device; ``{a}``, ``{b}`` are where the first and the odd one are, ``{i}`` which it is."""
 
     def words(given: dict[str, Any]) -> tuple[str, str] | None:
         found = given.get(name)
         tensors = [t for t in found if isinstance(t, torch.Tensor)] if isinstance(found, (list, tuple)) else []
-        return (name, text) if len({device_of(t) for t in tensors}) > 1 else None
+        for position, tensor in enumerate(tensors):
+            if device_of(tensor) != device_of(tensors[0]):
+                return name, text.format(a=where(tensors[0]), b=where(tensor), i=position)
+        return None
 
     return words
+
+
+def _gradient(given: dict[str, Any]) -> tuple[str, str] | None:
+    spacing = given.get("spacing")
+    tensors = [given.get("input"), *(spacing if isinstance(spacing, (list, tuple)) else [])]
+    text = "torch.gradient expected each tensor to be on the same device, but got devices {a} and {b}!"
+    return _sequence("spacing", text)({"spacing": tensors})
+
+
+def _split(given: dict[str, Any]) -> tuple[str, str] | None:
+    where_to = given.get("indices_or_sections")
+    if not isinstance(where_to, torch.Tensor) or device_of(where_to) == HOST:
+        return None
+    text = f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {where(where_to)}"
+    return "indices_or_sections", text
 
 
 def _quantile(given: dict[str, Any]) -> tuple[str, str] | None:
     return _pair("input", "q", "quantile() q tensor must be on the same device as the input tensor")(given)
 
 
+def _outputs(given: dict[str, Any], first: str, second: str, text: str) -> tuple[str, str] | None:
+    """``out=`` must be where the operands are."""
+    out, a, b = given.get("out"), given.get(first), given.get(second)
+    if not all(isinstance(t, torch.Tensor) for t in (out, a, b)) or device_of(out) == device_of(a):
+        return None
+    return "out", text.format(out=where(out), a=where(a), b=where(b))
+
+
+def _dot(given: dict[str, Any]) -> tuple[str, str] | None:
+    text = (
+        "dot: Expected the output and input tensors to be on the same device, but got the output tensor on {out}, "
+        "the 'input' tensor on {a}, and the 'other' tensor on {b}"
+    )
+    return _outputs(given, "input", "other", text)
+
+
+def _tensordot(given: dict[str, Any]) -> tuple[str, str] | None:
+    text = (
+        "tensordot: Expected the output and input tensors to be on the same device, but got the output tensor "
+        "on {out}, input tensor a on {a}, and input tensor b on {b}"
+    )
+    return _outputs(given, "a", "b", text)
+
+
+_VARIADIC = ("*tensors",)
+
+
 def _table() -> list[tuple[Any, str, tuple[str, ...], Words]]:
     functional = torch.nn.functional
     stft = "stft input and window must be on the same device but got self on {a} and window on {b}"
     istft = "istft input and window must be on the same device but got self on {a} and window on {b}"
+    solve = "Expected b and A to be on the same device, but found b on {a} and A on {b} instead."
+    block = (
+        "torch.block_diag: input tensors must all be on the same device. Input 0 is on device {a} and "
+        "input {i} is on device {b}"
+    )
+    chain = "multi_dot(): all tensors must be on the same device but tensor 0 is on {a} and tensor {i} on {b}"
+    norm = "weight_norm: expected v_in and g_in to be on the same device, but v_in is on {a} and g_in is on {b}"
+    along = (
+        "Expected tensor to have {a} Device, but got tensor with {b} Device "
+        "(while checking arguments for torch.take_along_dim():)"
+    )
     return [
         (functional, "scaled_dot_product_attention", ("query", "key", "value", "attn_mask"), _attention),
-        (torch, "stft", ("input", "n_fft", "hop_length", "win_length", "window"), _pair("input", "window", stft)),
-        (torch, "istft", ("input", "n_fft", "hop_length", "win_length", "window"), _pair("input", "window", istft)),
+        (
+            torch,
+            "stft",
+            ("input", "n_fft", "hop_length", "win_length", "window"),
+            _pair("input", "window", stft),
+        ),
+        (
+            torch,
+            "istft",
+            ("input", "n_fft", "hop_length", "win_length", "window"),
+            _pair("input", "window", istft),
+        ),
         (torch, "quantile", ("input", "q"), _quantile),
         (torch, "nanquantile", ("input", "q"), _quantile),
         (torch.Tensor, "quantile", ("input", "q"), _quantile),
         (torch.Tensor, "nanquantile", ("input", "q"), _quantile),
-        (
-            torch.linalg,
-            "solve",
-            ("A", "B"),
-            _pair("A", "B", "Expected b and A to be on the same device, but found b on {b} and A on {a} instead."),
-        ),
+        (torch, "cholesky_solve", ("b", "A"), _pair("b", "A", solve)),
+        (torch, "meshgrid", _VARIADIC, _sequence("tensors", "meshgrid expects all tensors to have the same device")),
+        (torch, "block_diag", _VARIADIC, _sequence("tensors", block)),
+        (torch.linalg, "multi_dot", ("tensors",), _sequence("tensors", chain)),
+        (torch, "gradient", ("input",), _gradient),
+        (torch, "_weight_norm", ("v", "g", "dim"), _pair("v", "g", norm)),
+        (torch, "dot", ("input", "other"), _dot),
+        (torch, "tensordot", ("a", "b", "dims", "out"), _tensordot),
+        (torch, "take_along_dim", ("input", "indices", "dim"), _pair("input", "indices", along)),
+        (torch, "tensor_split", ("input", "indices_or_sections"), _split),
     ]
 
 
@@ -197,5 +275,3 @@ def _quiet(patches: Patches, machine: Machine) -> None:
             machine.local.quiet -= 1
 
     patches.set(functional, "one_hot", one_hot)
-
-

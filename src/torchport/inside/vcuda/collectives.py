@@ -226,7 +226,8 @@ class Collectives:
         hosts = [one for one in operands if one.device == HOST]
         faults = self.machine.faults
         if hosts and not (group.host and len(hosts) == len(operands)):
-            text, error = "No backend type associated with device type cpu", RuntimeError
+            error: type[Exception] = RuntimeError
+            text = "No backend type associated with device type cpu"
             if len(hosts) < len(operands):
                 text, error = "Tensors must be CUDA and dense", ValueError
             faults.refuse("R403", text, error, operands, hosts[0], op=op)

@@ -15,8 +15,7 @@ _ASYNCHRONOUS = (
 )
 _DEVICE_ASSERTIONS = "\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
 _SEARCH = (
-    "\nSearch for `{}' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html "
-    "for more information."
+    "\nSearch for `{}' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more information."
 )
 _RAISED_LATE = ("cudaErrorAssert", "cudaErrorIllegalAddress", "cudaErrorLaunchFailure")
 

@@ -44,7 +44,14 @@ def _stats(input: Any, eps: float) -> tuple[Any, Any]:
 
 
 def _gather_stats_with_counts(
-    input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: float, eps: float, counts: Any
+    input: Any,
+    mean: Any,
+    invstd: Any,
+    running_mean: Any,
+    running_var: Any,
+    momentum: float,
+    eps: float,
+    counts: Any,
 ) -> tuple[Any, Any]:
     weights = counts.view(-1, 1).to(mean.dtype)
     total = weights.sum()
@@ -59,7 +66,14 @@ def _gather_stats_with_counts(
 
 
 def _gather_stats(
-    input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: float, eps: float, count: int
+    input: Any,
+    mean: Any,
+    invstd: Any,
+    running_mean: Any,
+    running_var: Any,
+    momentum: float,
+    eps: float,
+    count: int,
 ) -> tuple[Any, Any]:
     counts = mean.new_full((mean.size(0),), count)
     return _gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps, counts)
@@ -75,7 +89,14 @@ def _elemt(input: Any, weight: Any, bias: Any, mean: Any, invstd: Any, eps: floa
 
 
 def _backward_reduce(
-    grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, input_g: bool, weight_g: bool, bias_g: bool
+    grad_out: Any,
+    input: Any,
+    mean: Any,
+    invstd: Any,
+    weight: Any,
+    input_g: bool,
+    weight_g: bool,
+    bias_g: bool,
 ) -> tuple[Any, Any, Any, Any]:
     gradient = _wide(grad_out)
     sum_dy = gradient.sum(_over(input))

@@ -25,7 +25,13 @@ from torchport.inside.vcuda.patches import Patches
 from torchport.inside.vcuda.tags import HOST
 
 # ncclRedOp_t: sum, product, maximum, minimum, average.
-_REDUCE: tuple[Callable[[Any, Any], Any], ...] = (operator.add, operator.mul, torch.maximum, torch.minimum, operator.add)
+_REDUCE: tuple[Callable[[Any, Any], Any], ...] = (
+    operator.add,
+    operator.mul,
+    torch.maximum,
+    torch.minimum,
+    operator.add,
+)
 _AVERAGE = 4
 
 
@@ -42,7 +48,11 @@ def install(patches: Patches, machine: Machine) -> None:
     patches.set(_functions.Scatter, "forward", staticmethod(_scatter_forward))
     for name, call in _NCCL.items():
         patches.set(torch._C, f"_nccl_{name}", call)
-    patches.set(import_module("torch.nn.parallel.parallel_apply"), "threading", SimpleNamespace(Thread=_Turn, Lock=Lock))
+    patches.set(
+        import_module("torch.nn.parallel.parallel_apply"),
+        "threading",
+        SimpleNamespace(Thread=_Turn, Lock=Lock),
+    )
     cls = torch.nn.DataParallel
     patches.set(cls, "forward", _checked_forward(machine, cls.forward))
 
@@ -92,7 +102,14 @@ def _refuse(machine: Machine, tensor: Any, device: torch.device) -> None:
     )
     here = operand("parameter", tensor)
     machine.faults.refuse(
-        "R112", text, RuntimeError, [here], here, remedy="module-to", op="DataParallel", fields={"extra": {"device": str(device)}}
+        "R112",
+        text,
+        RuntimeError,
+        [here],
+        here,
+        remedy="module-to",
+        op="DataParallel",
+        fields={"extra": {"device": str(device)}},
     )
 
 
@@ -249,9 +266,7 @@ def _nccl_broadcast(inputs: Sequence[Any], root: int = 0, streams: Any = None, c
 
 
 @torch.no_grad()
-def _nccl_all_gather(
-    inputs: Sequence[Any], outputs: Sequence[Any], streams: Any = None, comms: Any = None
-) -> None:
+def _nccl_all_gather(inputs: Sequence[Any], outputs: Sequence[Any], streams: Any = None, comms: Any = None) -> None:
     _distinct(inputs)
     for output in outputs:
         for part, tensor in zip(output.view(-1).chunk(len(inputs)), inputs, strict=True):

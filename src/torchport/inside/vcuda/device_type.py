@@ -64,7 +64,7 @@ def install(patches: Patches, machine: Machine) -> None:
 def _address(cls: type) -> int | None:
     get = ctypes.pythonapi.PyType_GetSlot
     get.argtypes, get.restype = (ctypes.py_object, ctypes.c_int), ctypes.c_void_p
-    return get(cls, _TP_NEW)  # type: ignore[no-any-return]
+    return get(cls, _TP_NEW)
 
 
 def _slot(cls: type) -> Any:

@@ -56,7 +56,7 @@ class _Options:
 def _stand_in(machine: Machine) -> Any:
     base: Any = torch._C._distributed_c10d.ProcessGroupGloo
 
-    class ProcessGroupNCCL(base):  # type: ignore[misc]
+    class ProcessGroupNCCL(base):
         """Gloo under NCCL's name."""
 
         Options = _Options

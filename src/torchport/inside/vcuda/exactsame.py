@@ -36,7 +36,7 @@ def table(path: Path | None = None) -> dict[str, Check]:
         if not (entry.cuda or (entry.delegate and entries[entry.delegate].cuda)):
             continue
         name, _, overload = entry.name.partition(".")
-        positional, keyword, out = _arguments(entry.arguments)
+        positional, out = _arguments(entry.arguments)
         cpp = name + "_out" if out else name
         if structured:
             wrapper = f"wrapper_CUDA_{cpp}" + (f"_{overload}" if overload else "")
@@ -96,10 +96,9 @@ def _entries(text: str) -> dict[str, _Entry]:
     return entries
 
 
-def _arguments(text: str) -> tuple[list[str], list[str], list[str]]:
-    """Names of tensor arguments: positional, keyword-only, out (a keyword-only argument that is written to)."""
+def _arguments(text: str) -> tuple[list[str], list[str]]:
+    """Names of the tensor arguments that are checked: positional ones, and out (keyword-only and written to)."""
     positional: list[str] = []
-    keyword: list[str] = []
     out: list[str] = []
     keyword_only = False
     for part in re.split(r",\s*(?![^\[(]*[\])])", text):
@@ -112,6 +111,6 @@ def _arguments(text: str) -> tuple[list[str], list[str], list[str]]:
         kind, name = match.groups()
         if not keyword_only:
             positional.append(name)
-        else:
-            (out if "!" in kind else keyword).append(name)
-    return positional, keyword, out
+        elif "!" in kind:
+            out.append(name)
+    return positional, out

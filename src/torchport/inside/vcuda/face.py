@@ -8,7 +8,7 @@ import torch
 
 from torchport.inside.vcuda import factories, moves, syncs, tags
 from torchport.inside.vcuda.faults import operand
-from torchport.inside.vcuda.handwritten import type_string
+from torchport.inside.vcuda.handwritten import set_storage_text, type_string
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.patches import Patches
 from torchport.inside.vcuda.tags import HOST, storage_of
@@ -33,15 +33,17 @@ def _properties(patches: Patches, machine: Machine) -> None:
     def device(self: Any) -> torch.device:
         try:
             tag = storage_of(self)._vcuda
+            if tag is None and self.__class__ not in tags.PLAIN:
+                tag = tags.tag_of(self)
         except (NotImplementedError, RuntimeError, AttributeError):
             tag = tags.tag_of(self)
         if tag is None or tag.device < 0:
-            return _raw_device(self)  # type: ignore[no-any-return]
+            return _raw_device(self)
         return cards[tag.device]
 
     def unless_raw(self: Any) -> torch.device:
         """Shapes only: torch's own Python decides on the physical device while an operator runs."""
-        return _raw_device(self) if machine.local.raw else device(self)  # type: ignore[no-any-return]
+        return _raw_device(self) if machine.local.raw else device(self)
 
     shown = unless_raw if machine.options.backing == "meta" else device
     patches.set(torch.Tensor, "device", property(shown))
@@ -61,9 +63,7 @@ def _properties(patches: Patches, machine: Machine) -> None:
     raw_shared = torch.Tensor.is_shared
     patches.set(torch.Tensor, "is_shared", lambda self: tags.device_of(self) >= 0 or raw_shared(self))
     raw_share = torch.Tensor.share_memory_
-    patches.set(
-        torch.Tensor, "share_memory_", lambda self: self if tags.device_of(self) >= 0 else raw_share(self)
-    )
+    patches.set(torch.Tensor, "share_memory_", lambda self: self if tags.device_of(self) >= 0 else raw_share(self))
 
 
 def _to_host(patches: Patches, machine: Machine) -> None:
@@ -100,7 +100,7 @@ def _to_host(patches: Patches, machine: Machine) -> None:
 
     def represent(self: Any, *, tensor_contents: Any = None) -> str:
         if tags.device_of(self) < 0:
-            return raw_repr(self, tensor_contents=tensor_contents)  # type: ignore[no-any-return]
+            return raw_repr(self, tensor_contents=tensor_contents)
         syncs.waited(machine, "repr")
         machine.local.quiet += 1
         try:
@@ -127,7 +127,7 @@ def _on_host(machine: Machine, tensor: Any) -> Any:
 def _writes(patches: Patches, machine: Machine) -> None:
     """Copies into a tensor on another device: the gradient must find its way back."""
     raw_set, raw_copy = _Base.__setitem__, _Base.copy_
-    raw_grad = _Base.grad
+    raw_grad, raw_set_ = _Base.grad, _Base.set_
 
     def arriving(self: Any, value: Any) -> Any:
         if isinstance(value, torch.Tensor) and value.requires_grad and torch.is_grad_enabled():
@@ -144,12 +144,18 @@ def _writes(patches: Patches, machine: Machine) -> None:
             value = arriving(self, value)
         raw_set(self, index, value)
 
+    def set_(self: Any, source: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(source, torch.UntypedStorage):
+            _check_storage(machine, self, source)
+        return raw_set_(self) if source is None else raw_set_(self, source, *args, **kwargs)
+
     def set_grad(self: Any, gradient: Any) -> None:
         if isinstance(gradient, torch.Tensor):
             _check_gradient(machine, self, gradient)
         raw_grad.__set__(self, gradient)
 
     patches.set(torch.Tensor, "copy_", copy_)
+    patches.set(torch.Tensor, "set_", set_)
     patches.set(torch.Tensor, "__setitem__", setitem)
     patches.set(torch.Tensor, "grad", property(raw_grad.__get__, set_grad, raw_grad.__delete__))
 
@@ -158,6 +164,15 @@ def _basic(index: Any) -> bool:
     """Indexing by numbers and slices writes through copy_, which may cross devices."""
     parts = index if isinstance(index, tuple) else (index,)
     return all(part is None or part is Ellipsis or isinstance(part, (int, slice)) for part in parts)
+
+
+def _check_storage(machine: Machine, tensor: Any, storage: Any) -> None:
+    own = tags.device_of(tensor)
+    other = HOST if storage._vcuda is None else storage._vcuda.device
+    if own != other and tags.UNBORN not in (own, other):
+        text = set_storage_text(own, other)
+        here = operand("self", tensor)
+        machine.faults.refuse("R101", text, RuntimeError, [here], here, op="set_")
 
 
 def _check_gradient(machine: Machine, tensor: Any, gradient: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-
 from collections.abc import Callable, Iterator
 from inspect import isroutine
 from typing import Any
@@ -49,7 +48,14 @@ def _targets() -> Iterator[tuple[Any, str, bool]]:
             continue
         seen.add((id(owner), name))
         yield owner, name, name.endswith("_like")
-    for name in ("tensor", "as_tensor", "asarray", "sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor"):
+    for name in (
+        "tensor",
+        "as_tensor",
+        "asarray",
+        "sparse_coo_tensor",
+        "sparse_csr_tensor",
+        "sparse_csc_tensor",
+    ):
         if (id(torch), name) not in seen:
             yield torch, name, False
     for name in ("nested_tensor", "as_nested_tensor"):
@@ -160,9 +166,8 @@ def method(machine: Machine, original: Callable[..., Any], name: str) -> Callabl
         if index == OTHER:
             return original(self, *args, **kwargs)
         pinned = kwargs.pop("pin_memory", False)
-        if device is not None or index >= 0:
-            if name != "new":
-                kwargs["device"] = _physical(machine, index)
+        if name != "new" and (device is not None or index >= 0):
+            kwargs["device"] = _physical(machine, index)
         before, local.pending = local.pending, index
         try:
             result = original(self, *args, **kwargs)

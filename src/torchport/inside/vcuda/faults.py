@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 
 import torch
 
+from torchport.inside.places import Place
 from torchport.inside.vcuda import names, tags
 from torchport.inside.vcuda.cuda_errors import cuda_error
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.operators import Operator
-from torchport.inside.places import Place
 from torchport.inside.vcuda.rules import TORCH, Clash, Operand, device_name
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchport.inside.vcuda import cuda_only, devices, exactsame, handwritten, meta, rules, syncs, tags
@@ -70,6 +71,8 @@ class Floor(TorchDispatchMode):
             if operator.sync and not self.local.quiet and kwargs.get("output_size") is None:
                 syncs.note(self.machine, operator)  # repeat_interleave that knows its size does not ask for it
         else:
+            if operator.random:
+                self._check_generator(operator, args, kwargs, device)
             out = func(*args, **kwargs)
         if operator.fresh:
             self.tag(operator, out, device)
@@ -81,6 +84,8 @@ class Floor(TorchDispatchMode):
         """Gives new storages their device; storages already tagged are views or written operands."""
         cls = out.__class__
         if cls is _Tensor or isinstance(out, _Tensor):
+            if cls is FakeTensor:
+                return  # from a FakeTensorMode, which sees the call after us: nothing is there
             try:
                 storage = storage_of(out)
             except (NotImplementedError, RuntimeError):
@@ -142,11 +147,14 @@ class Floor(TorchDispatchMode):
                 self.tag(operator, result, tags.device_of(source))
         return out
 
+    def _check_generator(self, operator: Operator, args: Any, kwargs: Any, device: int) -> None:
+        generator = argument(operator, args, kwargs, "generator")
+        if generator is not None and self.local.pending is None:  # a factory has looked at it already
+            self.machine.generator_for(generator, device)
+
     def _draw(self, operator: Operator, args: Any, kwargs: Any, device: int) -> None:
         """Random numbers of a card: another stream than the CPU's on real hardware, so they are listed."""
-        generator = argument(operator, args, kwargs, "generator")
-        if generator is not None:
-            self.machine.generator_for(generator, device)
+        self._check_generator(operator, args, kwargs, device)
         key = (self.machine.places.here(), operator.packet.removeprefix("aten::"))
         self.machine.draws[key] = self.machine.draws.get(key, 0) + 1
 
@@ -157,11 +165,22 @@ class Floor(TorchDispatchMode):
                 return
 
 
+_OURS = object()
+
+
+def _others(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """Tensors of classes with operators of their own (DTensor, say): what those make of a call comes here in turn."""
+    for cls in types:
+        if cls is FakeTensor:
+            return func(*args, **(kwargs or {}))  # nothing is there
+        if cls.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl:
+            return NotImplemented
+    return _OURS
+
+
 def _dispatch(self: Floor, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    if types:
-        if any(hasattr(cls, "fake_device") for cls in types):
-            return func(*args, **(kwargs or {}))  # below a FakeTensorMode: nothing is there
-        return NotImplemented  # a class with operators of its own (DTensor, say): what it makes of them comes here
+    if types and (answer := _others(func, types, args, kwargs)) is not _OURS:
+        return answer
     operator = self.operators.get(id(func)) or self.learn(func)
     operator.count += 1
     if kwargs is None:
@@ -210,7 +229,7 @@ def _dispatch(self: Floor, func: Any, types: Any, args: Any = (), kwargs: Any = 
             pending = devices.index_of(self.machine, asked)
             kwargs = {**kwargs, "device": _CPU}
         elif asked is not None and asked.type == "meta" and not self.shapes_only:
-            return self.run(operator, args, kwargs, HOST)  # below a FakeTensorMode, whatever it is to stand for
+            return self.run(operator, args, kwargs, HOST)
         if pending is not None:
             device = pending
         elif device == _NONE:

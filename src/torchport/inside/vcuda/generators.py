@@ -6,6 +6,7 @@ draws, and its losses can be compared bit for bit.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
@@ -15,11 +16,13 @@ from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.patches import Patches
 from torchport.inside.vcuda.tags import HOST
 
-_Base = torch._C.Generator
+_Base: Any = torch._C.Generator
 
 
 def install(patches: Patches, machine: Machine) -> None:
     """Replaces torch.Generator by a class that accepts ``device="cuda"``."""
+
+    cards: dict[int, int] = {}
 
     class _Kind(type(_Base)):  # type: ignore[misc]
         def __instancecheck__(cls, instance: Any) -> bool:
@@ -34,6 +37,10 @@ def install(patches: Patches, machine: Machine) -> None:
                 return _Base(device)
             self = _Base.__new__(cls, "cpu")
             self._vcuda = index
+            if index >= 0:
+                # An operator is given another Python object for the same generator: it is known by its address.
+                cards[self._cdata] = index
+                weakref.finalize(self, cards.pop, self._cdata, None)
             return self
 
         @property
@@ -49,7 +56,7 @@ def install(patches: Patches, machine: Machine) -> None:
     def generator_for(generator: Any, index: int) -> Any:
         """Checks that a generator may fill a tensor on ``index``; returns the generator to draw from."""
         if generator is not None:
-            own = getattr(generator, "_vcuda", HOST)
+            own = getattr(generator, "_vcuda", cards.get(generator._cdata, HOST))
             if (own >= 0) != (index >= 0):
                 wanted, found = ("cuda", "cpu") if index >= 0 else ("cpu", "cuda")
                 text = f"Expected a '{wanted}' device type for generator but found '{found}'"

@@ -62,7 +62,7 @@ def exchange(pg: Any, value: int) -> list[int]:
     mine, theirs = _empty([1], dtype=torch.int64), _empty([pg.size()], dtype=torch.int64)
     mine.fill_(value)
     pg._allgather_base(theirs, mine).wait()
-    return torch._C.TensorBase.tolist(theirs)  # type: ignore[no-any-return]
+    return torch._C.TensorBase.tolist(theirs)
 
 
 def together(handles: list[Any]) -> Any:
@@ -196,7 +196,11 @@ def _reduce_scatter(operator: Operator, sent: Given, pg: Any, after: Actions) ->
 
 def _allgather_base(operator: Operator, sent: Given, pg: Any, after: Actions) -> Any:
     """NCCL looks at the numbers of elements only, gloo wants a row a rank."""
-    flat = {**sent, "output_tensor": _flat(sent["output_tensor"]), "input_tensor": _flat(sent["input_tensor"])}
+    flat = {
+        **sent,
+        "output_tensor": _flat(sent["output_tensor"]),
+        "input_tensor": _flat(sent["input_tensor"]),
+    }
     return _as_it_is(operator, flat, pg, after)
 
 

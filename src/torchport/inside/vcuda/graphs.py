@@ -33,9 +33,7 @@ def _refused(machine: Machine, id: str, what: str, instead: str) -> type:
 
 def _graphs(patches: Patches, machine: Machine) -> None:
     def make_graphed_callables(callables: Any, *args: Any, **kwargs: Any) -> Any:
-        remark(
-            machine, "R508", "torch.cuda.make_graphed_callables", "not captured: the callables run eagerly"
-        )
+        remark(machine, "R508", "torch.cuda.make_graphed_callables", "not captured: the callables run eagerly")
         return callables
 
     cuda: Any = torch.cuda

@@ -79,10 +79,7 @@ def index_put(operator: Operator, found: list[Operand]) -> Verdict:
     if value.device == HOST and value.tensor.numel() == 1 and (value.tensor.dim() == 0 or _masked(found)):
         return Verdict(self.device)
     if torch.are_deterministic_algorithms_enabled():
-        text = (
-            f"expected device {device_name(self.device)} but got device {device_name(value.device)} "
-            "for value tensor"
-        )
+        text = f"expected device {device_name(self.device)} but got device {device_name(value.device)} for value tensor"
     else:
         card = self if self.device >= 0 else value
         other = value if card is self else self
@@ -97,8 +94,7 @@ def index_put_accumulate(operator: Operator, found: list[Operand]) -> Verdict:
         self, value = found[0], verdict.clash.offender
         assert value is not None
         verdict.clash.text = (
-            f"expected device {device_name(self.device)} but got device {device_name(value.device)} "
-            "for value tensor"
+            f"expected device {device_name(self.device)} but got device {device_name(value.device)} for value tensor"
         )
     return verdict
 
@@ -149,28 +145,16 @@ def masked_fill(operator: Operator, found: list[Operand]) -> Verdict:
 
 
 def search_sorted(operator: Operator, found: list[Operand]) -> Verdict:
-    """searchsorted and bucketize compare device types."""
-    bounds = _named(found, "sorted_sequence") or _named(found, "boundaries")
-    value = _named(found, "self") or _named(found, "input")
-    sorter = _named(found, "sorter")
-    result = first_card(found)
-    for role, other in (("input value", value), ("sorter", sorter)):
-        if bounds is None or other is None or other.device == bounds.device:
-            continue
-        if role == "sorter":
-            text = (
-                "torch.searchsorted(): boundary and sorter tensors should have same device type, but got boundary "
-                f"tensor device type {_type(bounds)} and sorter tensor device type {_type(other)}"
-            )
-        elif other.host_scalar:
-            continue
-        else:
-            text = (
-                "torch.searchsorted(): boundaries and input value tensors should have same device type, but got "
-                f"boundaries tensor device type {_type(bounds)} and input value tensor device type {_type(other)}"
-            )
-        return Verdict(result, Clash(text, bounds if bounds.device == HOST else other))
-    return Verdict(result)
+    """The generated check looks at boundaries and values; the sorter is compared by hand."""
+    verdict = exact_same(operator, found)
+    bounds, sorter = found[0], _named(found, "sorter")
+    if verdict.clash is None and sorter is not None and sorter.device != bounds.device:
+        text = (
+            "torch.searchsorted(): sorter and boundary tensors should have same device type, but got sorter tensor "
+            f"device type {_type(sorter)} and input value tensor device type {_type(bounds)}"
+        )
+        verdict.clash = Clash(text, sorter if sorter.device == HOST else bounds)
+    return verdict
 
 
 def _type(operand: Operand) -> str:
@@ -199,28 +183,21 @@ def where(operator: Operator, found: list[Operand]) -> Verdict:
     return Verdict(common)
 
 
-def grid_sampler(operator: Operator, found: list[Operand]) -> Verdict:
-    """The grid must be with the input."""
-    first, grid = found[0], _named(found, "grid")
-    if grid is None or grid.device == first.device:
-        return Verdict(first.device)
-    text = (
-        "grid_sampler(): expected input and grid to be on same device, but input is on "
-        f"{device_name(first.device)} and grid is on {device_name(grid.device)}"
-    )
-    return Verdict(first_card(found), Clash(text, grid if grid.device == HOST else first))
-
-
 def set_storage(operator: Operator, found: list[Operand]) -> Verdict:
     """A tensor cannot take over a storage on another device."""
     self, source = found[0], found[-1]
     if self.device == source.device or self.tensor.numel() == 0:
         return Verdict(source.device)
-    text = (
-        f'Attempted to set the storage of a tensor on device "{device_name(self.device)}" to a storage on '
-        f'different device "{device_name(source.device)}".  This is no longer allowed; the devices must match.'
-    )
+    text = set_storage_text(self.device, source.device)
     return Verdict(source.device, Clash(text, self))
+
+
+def set_storage_text(own: int, other: int) -> str:
+    """What set_ says of a storage on another device."""
+    return (
+        f'Attempted to set the storage of a tensor on device "{device_name(own)}" to a storage on '
+        f'different device "{device_name(other)}".  This is no longer allowed; the devices must match.'
+    )
 
 
 def put(operator: Operator, found: list[Operand]) -> Verdict:
@@ -296,12 +273,8 @@ RULES: dict[str, Rule] = {
     "aten::masked_fill": masked_fill,
     "aten::masked_fill_": masked_fill,
     "aten::searchsorted": search_sorted,
-    "aten::bucketize": search_sorted,
     "aten::_pack_padded_sequence": pack_padded,
     "aten::where": where,
-    "aten::grid_sampler_2d": grid_sampler,
-    "aten::grid_sampler_3d": grid_sampler,
-    "aten::_grid_sampler_2d_cpu_fallback": grid_sampler,
     "aten::set_": set_storage,
     "aten::put_": put,
     "aten::put": put,

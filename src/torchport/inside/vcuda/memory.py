@@ -229,9 +229,7 @@ def _limits(patches: Patches, machine: Machine) -> None:
         return f"GPU:{index}\nprocess {machine.pid:>10d} uses {used_mib:>12.3f} MB GPU memory"
 
     patches.set(torch._C, "_cuda_setMemoryFraction", set_fraction)
-    patches.set(
-        torch._C, "_cuda_getMemoryFraction", lambda index: machine.gpus[check_index(machine, index)].fraction
-    )
+    patches.set(torch._C, "_cuda_getMemoryFraction", lambda index: machine.gpus[check_index(machine, index)].fraction)
     for module in (torch.cuda, torch.cuda.memory):
         patches.set(module, "list_gpu_processes", list_processes)
 
@@ -242,9 +240,7 @@ def _by_hand(patches: Patches, machine: Machine) -> None:
     enabled = [True]
 
     def no_custom(*args: Any) -> None:
-        not_simulated(
-            machine, "R502", "a pluggable CUDA allocator", "use the default allocator in a rehearsal"
-        )
+        not_simulated(machine, "R502", "a pluggable CUDA allocator", "use the default allocator in a rehearsal")
 
     c: Any = torch._C
     patches.set(c, "_cuda_cudaCachingAllocator_raw_alloc", raw.allocate)

@@ -14,8 +14,7 @@ from torchport.inside.vcuda import tags
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.operators import Operator
 
-
-is_meta = torch._C.TensorBase.is_meta.__get__  # type: ignore[attr-defined]  # not the face's answer
+is_meta = torch._C.TensorBase.is_meta.__get__  # not the face's answer
 
 
 def stand_in(machine: Machine, tensor: Any) -> Any:
@@ -51,13 +50,15 @@ def copy_(target: Any, source: Any, written: int, origin: int) -> Any:
 
 def run(machine: Machine, operator: Operator, args: Any, kwargs: Any) -> Any:
     """Runs an operator on tensors without numbers; data-dependent shapes are taken at their largest."""
-    if operator.factory and "device" in kwargs:
-        kwargs = {**kwargs, "device": torch.device("meta")}
-    elif operator.factory and not any(isinstance(arg, torch.Tensor) for arg in args):
+    if (operator.factory and "device" in kwargs) or (
+        operator.factory and not any(isinstance(arg, torch.Tensor) for arg in args)
+    ):
         kwargs = {**kwargs, "device": torch.device("meta")}
     largest = _LARGEST.get(operator.packet)
     if largest is not None:
-        machine.faults.remark("R505", what=operator.packet, text="a shape that depends on numbers: taken at its largest")
+        machine.faults.remark(
+            "R505", what=operator.packet, text="a shape that depends on numbers: taken at its largest"
+        )
         return largest(*args, **kwargs)
     machine.local.raw += 1
     try:

@@ -52,7 +52,7 @@ class Move(torch.autograd.Function):
         ctx.dtype = tensor.dtype
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Any) -> Any:
         machine = ctx.machine
         if tags.device_of(gradient) == ctx.source:
             return None, gradient.to(ctx.dtype), None, None
@@ -79,9 +79,7 @@ def moved(
     return copied(machine, tensor, target, *options)
 
 
-def copied(
-    machine: Machine, tensor: Any, target: int, dtype: Any, non_blocking: bool, memory_format: Any
-) -> Any:
+def copied(machine: Machine, tensor: Any, target: int, dtype: Any, non_blocking: bool, memory_format: Any) -> Any:
     """The copy itself: counted, tagged, and given the place where it happened."""
     source = tags.device_of(tensor)
     syncs.transfer(machine, tensor, source, target, non_blocking)
@@ -147,7 +145,7 @@ def _remarks(machine: Machine, tensor: Any, non_blocking: bool) -> None:
 
 def _method_to(machine: Machine) -> Any:
     def to(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], torch.Tensor) or "other" in kwargs:
+        if (args and isinstance(args[0], torch.Tensor)) or "other" in kwargs:
             other = kwargs.pop("other", None)
             if other is None:
                 other, args = args[0], args[1:]
@@ -156,10 +154,7 @@ def _method_to(machine: Machine) -> Any:
         if len(args) and args[-1].__class__ is bool and len([a for a in args if a.__class__ is bool]) == 2:
             copy, args = args[-1], args[:-1]
         device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
-        if device is None:
-            target = None
-        else:
-            target = devices.index_of(machine, device)
+        target = None if device is None else devices.index_of(machine, device)
         if target == OTHER:
             return _to(self, device=device, dtype=dtype, non_blocking=non_blocking, copy=copy)
         source = tags.device_of(self)
@@ -178,7 +173,7 @@ def _method_to(machine: Machine) -> Any:
 
 def device_property(machine: Machine, tensor: Any) -> torch.device:
     """The device that a tensor says it is on."""
-    return tensor.device  # type: ignore[no-any-return]
+    return tensor.device
 
 
 def _method_cuda(machine: Machine) -> Any:

@@ -1,7 +1,7 @@
 """Tensors by the names that the user gave them, and their history, for a fault's report.
 
 Names are read off the statement that runs in the user's innermost frames: variables, attributes, parameters of
-modules. Nothing of the user's is called for that: attributes are looked up in ``__dict__`` and in a module's own tables.
+modules. Nothing of the user's is called for that: attributes are looked up in ``__dict__`` and a module's tables.
 """
 
 from __future__ import annotations
@@ -85,10 +85,28 @@ def _remedy(tensors: list[dict[str, Any]], index: int, kind: str, offender: Oper
 
 _FACTORIES = frozenset(
     f"torch.{name}"
-    for name in (
-        "arange eye full linspace logspace ones rand randint randn randperm tensor zeros empty as_tensor from_numpy "
-        "tril_indices triu_indices FloatTensor LongTensor Tensor"
-    ).split()
+    for name in [
+        "arange",
+        "eye",
+        "full",
+        "linspace",
+        "logspace",
+        "ones",
+        "rand",
+        "randint",
+        "randn",
+        "randperm",
+        "tensor",
+        "zeros",
+        "empty",
+        "as_tensor",
+        "from_numpy",
+        "tril_indices",
+        "triu_indices",
+        "FloatTensor",
+        "LongTensor",
+        "Tensor",
+    ]
 )
 
 
@@ -193,9 +211,9 @@ def statement_at(filename: str, line: int) -> ast.AST | None:
         return None
     best: ast.stmt | None = None
     for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
-            if best is None or node.lineno >= best.lineno:
-                best = node
+        spans = isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+        if spans and (best is None or node.lineno >= best.lineno):
+            best = node
     if best is None or not hasattr(best, "body"):
         return best
     header = [value for key, value in ast.iter_fields(best) if key in ("test", "iter", "items", "subject")]

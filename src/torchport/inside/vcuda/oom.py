@@ -74,8 +74,6 @@ def raise_oom(machine: Machine, gpu: Gpu, requested_bytes: int) -> NoReturn:
     gpu.ooms += 1
     text = out_of_memory_text(gpu, requested_bytes)
     for observer in machine.oom_observers:
-        observer(
-            gpu.index, requested_bytes, gpu.allocated, gpu.capacity_bytes - gpu.context_bytes - gpu.allocated
-        )
+        observer(gpu.index, requested_bytes, gpu.allocated, gpu.capacity_bytes - gpu.context_bytes - gpu.allocated)
     cuda: Any = torch.cuda
     raise cuda.OutOfMemoryError(text)

@@ -33,7 +33,17 @@ SYNCS_SILENT = frozenset({"aten::unique_dim", "aten::unique_dim_consecutive", "a
 # Draws random numbers without a generator in its schema.
 RANDOM = frozenset(
     f"aten::{name}"
-    for name in "rand randn randint randperm rand_like randn_like randint_like native_dropout rrelu_with_noise".split()
+    for name in [
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "rand_like",
+        "randn_like",
+        "randint_like",
+        "native_dropout",
+        "rrelu_with_noise",
+    ]
 )
 
 # Results that stay on the host whatever the operands are.

@@ -18,7 +18,7 @@ from torchport.inside.vcuda.patches import Patches
 def install(patches: Patches, machine: Machine) -> None:
     """Tools that a script starts around its work: they run, and show the host."""
     patches.set(torch.cuda, "_cudart", Cudart(machine))
-    patches.set(torch._C, "_cudart", torch.cuda._cudart)  # type: ignore[attr-defined]
+    patches.set(torch._C, "_cudart", torch.cuda._cudart)
     _nvtx(patches)
     _profiler(patches, machine)
     _readings(patches, machine)
@@ -87,7 +87,7 @@ def _nvtx(patches: Patches) -> None:
 
         @staticmethod
         def rangeStartA(message: str, identities: Any = itertools.count(1)) -> int:  # noqa: B008
-            return next(identities)  # type: ignore[no-any-return]
+            return next(identities)
 
         @staticmethod
         def _nothing(*args: Any) -> None:

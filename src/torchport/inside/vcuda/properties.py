@@ -73,9 +73,7 @@ class DeviceProperties:
         if TORCH >= (2, 5):
             shown.append(("uuid", self.uuid))
         if TORCH >= (2, 8):
-            shown += [
-                (name, getattr(self, name)) for name in ("pci_bus_id", "pci_device_id", "pci_domain_id")
-            ]
+            shown += [(name, getattr(self, name)) for name in ("pci_bus_id", "pci_device_id", "pci_domain_id")]
         if TORCH >= (2, 5):
             shown.append(("L2_cache_size", f"{self.L2_cache_size >> 20}MB"))
         return shown

@@ -29,17 +29,17 @@ class DefaultGenerator(torch._C.Generator):
     _offset: int
 
     def __new__(cls, machine: Machine, index: int) -> DefaultGenerator:
-        self: Any = super().__new__(cls, device="cpu")  # type: ignore[call-arg]
+        self: Any = super().__new__(cls, device="cpu")
         self.stream = torch.default_generator
         self._machine = machine
         self._vcuda = index
         self._device = torch.device("cuda", index)
         self._seed = _DEFAULT_SEED
         self._offset = 0
-        return self  # type: ignore[no-any-return]
+        return self
 
     @property
-    def device(self) -> torch.device:  # type: ignore[override]
+    def device(self) -> torch.device:
         return self._device
 
     def manual_seed(self, seed: int) -> DefaultGenerator:

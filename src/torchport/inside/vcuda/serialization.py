@@ -43,7 +43,7 @@ def _storages(patches: Patches, machine: Machine) -> None:
     def device(self: Any) -> torch.device:
         tag = self._vcuda
         if tag is None or tag.device < 0:
-            return raw_device(self)  # type: ignore[no-any-return]
+            return raw_device(self)
         return torch.device("cuda", tag.device)
 
     def clone(self: Any) -> Any:

@@ -61,6 +61,7 @@ PARTS = (
     serialization,
     autocast,
     calls,
+    foreach,
     training,
     dataparallel,
 )

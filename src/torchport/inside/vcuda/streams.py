@@ -140,7 +140,7 @@ def _fresh(name: str) -> ModuleType:
     return module
 
 
-class StreamBase(RawStream):  # type: ignore[misc]
+class StreamBase(RawStream):
     """What stands below torch.cuda.Stream; ``machine`` and ``counters`` belong to a session's subclass."""
 
     machine: ClassVar[Machine]
@@ -210,7 +210,7 @@ class StreamBase(RawStream):  # type: ignore[misc]
             stream_ids(self.machine)[self.device_index] = stream_id
 
 
-class EventBase(RawEvent):  # type: ignore[misc]
+class EventBase(RawEvent):
     """What stands below torch.cuda.Event."""
 
     machine: ClassVar[Machine]
@@ -251,9 +251,7 @@ class EventBase(RawEvent):  # type: ignore[misc]
             self._index = index
             self._handle = next(self.handles)
         elif self._index != index:
-            raise RuntimeError(
-                f"Event device {self._index} does not match recording stream's device {index}."
-            )
+            raise RuntimeError(f"Event device {self._index} does not match recording stream's device {index}.")
         self._time_s = time.perf_counter() + self.machine.clock_s
         self._syncs_before = self.machine.sync_count
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import torch
 
-from torchport.inside.vcuda.machine import Gpu, Machine
 from torchport.inside.places import Place
+from torchport.inside.vcuda.machine import Gpu, Machine
 
 HOST = -1
 UNBORN = -2  # made in C++ from another tensor's options: adopts the device of the first operator it takes part in
 
+PLAIN = (torch.Tensor, torch.nn.Parameter)  # classes without a device of their own
 storage_of = torch._C.TensorBase.untyped_storage  # not the attribute of a subclass
 
 
@@ -75,6 +76,8 @@ def parts(tensor: Any) -> tuple[Any, ...]:
     """The plain tensors whose storages carry the device of ``tensor`` (sparse values, wrapped tensors)."""
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         return parts(torch._C._functorch.get_unwrapped(tensor))
+    if tensor.__class__ not in PLAIN and hasattr(tensor, "__tensor_flatten__"):
+        return _inner(tensor)
     layout = tensor.layout
     if layout is torch.strided:
         try:
@@ -93,21 +96,25 @@ def parts(tensor: Any) -> tuple[Any, ...]:
 
 
 def _inner(tensor: Any) -> tuple[Any, ...]:
-    """Tensors inside a wrapper subclass, which has no storage of its own."""
+    """Tensors inside a wrapper subclass, whose own storage, if it has one, is empty."""
     flatten = getattr(tensor, "__tensor_flatten__", None)
     if flatten is None:
         return ()
     names, _ = flatten()
-    return tuple(part for name in names for part in parts(getattr(tensor, name)))
+    held = (getattr(tensor, name) for name in names)
+    return tuple(part for inner in held if isinstance(inner, torch.Tensor) for part in parts(inner))
 
 
 def tag_of(tensor: Any) -> Tag | None:
     """The tag of a tensor's storage; None means a host tensor of unknown origin."""
     try:
-        return storage_of(tensor)._vcuda  # type: ignore[no-any-return]
+        tag: Tag | None = storage_of(tensor)._vcuda
+        if tag is not None or tensor.__class__ in PLAIN:
+            return tag
     except (NotImplementedError, RuntimeError, AttributeError):
-        found = parts(tensor)
-        return getattr(storage_of(found[0]), "_vcuda", None) if found else None
+        pass
+    found = parts(tensor)
+    return getattr(storage_of(found[0]), "_vcuda", None) if found else None
 
 
 def device_of(tensor: Any) -> int:
@@ -118,12 +125,8 @@ def device_of(tensor: Any) -> int:
 
 def put(machine: Machine, tensor: Any, device: int, op: str = "") -> Any:
     """Says that a tensor's storage is on ``device``; its birth stays what it was. Returns the tensor."""
-    try:
-        storages = (storage_of(tensor),)
-    except (NotImplementedError, RuntimeError):
-        storages = tuple(storage_of(part) for part in parts(tensor))
-    for storage in storages:
-        tag_storage(machine, storage, device, op)
+    for part in parts(tensor):
+        tag_storage(machine, storage_of(part), device, op)
     return tensor
 
 

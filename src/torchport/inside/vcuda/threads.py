@@ -8,8 +8,6 @@ from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-import torch
-
 from torchport.inside.vcuda import tags
 from torchport.inside.vcuda.floor import Floor
 from torchport.inside.vcuda.machine import Machine

@@ -14,7 +14,7 @@ from torchport.inside.vcuda.patches import Patches
 
 def install(patches: Patches, machine: Machine) -> None:
     """Marks the time in which autograd runs, and the parameters as such."""
-    raw = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+    raw = torch.autograd._engine_run_backward
     local = machine.local
 
     @functools.wraps(raw)

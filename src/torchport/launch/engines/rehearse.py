@@ -59,9 +59,7 @@ class Rehearse:
             "world": plan.processes,
         }
 
-    def _launcher_variables(
-        self, plan: Plan, rank: int, environ: Mapping[str, str]
-    ) -> tuple[tuple[str, str], ...]:
+    def _launcher_variables(self, plan: Plan, rank: int, environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         """What torchrun sets for a worker on one machine (torch/distributed/elastic/agent/server)."""
         world = str(plan.processes)
         variables = {
