@@ -133,10 +133,13 @@ def pretend_cuda(gpus: int) -> None:
         "is_available": True,
         "device_count": gpus,
         "current_accelerator": torch.device("cuda"),
+        "current_device_index": 0,
     }.items():
         setattr(torch.accelerator, name, lambda *_, _answer=answer, **__: _answer)
     for name in ("set_device_index", "synchronize"):
         setattr(torch.accelerator, name, lambda *_, **__: None)
+    for name in ("_accelerator_graph_capture_health_check", "_cuda_graph_capture_health_check"):
+        setattr(torch.optim.Optimizer, name, lambda *_: None)
     torch.compile = lambda model=None, **_: model if model is not None else lambda function: function
     loader = torch.utils.data.DataLoader.__init__
     torch.utils.data.DataLoader.__init__ = lambda self, *args, **kwargs: loader(  # type: ignore[method-assign]

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../examples/first_steps"
 
-bold() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold() { if [ -t 1 ]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
 
 bold "examples/first_steps/train.py was written on a laptop and runs there."
 bold "\$ torchport rehearse train.py        # the same file, on a GPU that this machine need not have"

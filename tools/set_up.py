@@ -52,7 +52,7 @@ def make_environment(what: str, torch: str) -> None:
     steps = (
         *(() if usable else (("a virtual environment, about 5 s", make_venv),)),
         ("torch, from 20 s to some minutes", lambda: pip("install", *shlex.split(torch), "numpy")),
-        ("torchport and its tools, about 20 s", lambda: pip("install", "--editable", package)),
+        ("torchport and its tools, about 20 s", lambda: pip("install", "--quiet", "--editable", package)),
     )
     for number, (title, step) in enumerate(steps, 1):
         say("[{}/{}] {}".format(number, len(steps), title))

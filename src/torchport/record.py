@@ -14,7 +14,9 @@ loss        step, value (float.hex() text), site
 step        number, seconds, ops, syncs, h2d/d2h/d2d (count, bytes), loader_s, allocated, peak (bytes a GPU)
 memory      gpu, step, points ([operator index, bytes allocated], …), downsampled
 peak        gpu, bytes, step, holders ([what, module or null, site or null, bytes, tensors], …), largest first
-collective  sequence, op, shapes, dtype, site, state ("enter" or "leave")
+collective  group, sequence (counts the group's calls, from 1), op, shapes, dtype, bytes, site, state ("enter" or
+            "leave"), ranks (the group's, null for all)
+rank        rank, world (of a process that the program started, once it has joined its job)
 totals      operators ([op, count], …), syncs ([site, op, count], …), draws ([site, op, count], …),
             transfers ([site, direction, pinned, count, bytes], …), findings ([number, count], …)
 exit        code, reason (finished, exited, steps, error, interrupted, timeout, oom, hung), error, seconds
@@ -239,7 +241,7 @@ def _assemble(name: str, events: list[Json], torn: bool) -> Record:
 
     return Record(
         path=name,
-        header=events[0],
+        header={**events[0], **{key: e[key] for e in by_kind.get("rank", ()) for key in ("rank", "world")}},
         findings=tuple(
             Observation(
                 e["number"],

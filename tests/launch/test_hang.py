@@ -97,17 +97,20 @@ def test_first_failure(states, expected):
 
 
 @pytest.mark.parametrize(
-    ("states", "failed", "expected"),
+    ("states", "blamed"),
     [
-        ([ended(0, 1, entered=5), ended(1, 1, entered=4)], 1, "R402"),
-        ([ended(0, 1, inside=call(), entered=4), ended(1, 1, entered=4)], 1, "R402"),
-        ([ended(0, 1), ended(1, 1)], 0, None),
-        ([ended(0, 1, entered=4), ended(1, 0, entered=4)], 0, None),
+        ([ended(0, 1, entered=5), ended(1, 1, entered=4)], 1),
+        ([ended(0, 1, inside=call(), entered=5), ended(1, -9, entered=4)], 1),
+        ([ended(0, 1, inside=call(), entered=5), ended(1, 0, entered=4)], 1),
+        ([waits(0, call(), 0.5), ended(1, 1)], 1),
+        ([ended(0, 1, inside=call(), entered=4), ended(1, 1, inside=call(), entered=4)], None),
+        ([ended(0, 0, entered=4), ended(1, 1, entered=4)], None),
+        ([busy(0), ended(1, 1)], None),
     ],
 )
-def test_judge_failure(states, failed, expected):
-    verdict = judge_failure(states, failed)
-    assert (verdict and verdict.id) == expected
+def test_judge_failure(states, blamed):
+    verdict = judge_failure(states)
+    assert (verdict and verdict.fields["rank"]) == blamed
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from torchport.inside import memory_log
 from torchport.inside.places import Place, Places
 from torchport.inside.run import StopRehearsal
 from torchport.inside.vcuda import Session
+from torchport.inside.vcuda.collectives import Call
 from torchport.inside.vcuda.faults import Seen
 from torchport.inside.vcuda.patches import Patches
 from torchport.record import RecordWriter
@@ -51,10 +52,29 @@ class Recorder:
         self.patches.set(loader, "__next__", self._next(loader.__next__))
         if self.session is not None:
             self.session.machine.faults.sink = self._fault
+            self.session.machine.on_collective = self._collective
 
     def uninstall(self) -> None:
         """Takes the hooks back."""
         self.patches.undo()
+
+    def start_over(self, writer: RecordWriter) -> None:
+        """This process is a fork: what its parent has seen is in the parent's record."""
+        self.writer = writer
+        self.step, self.loader_s = 0, 0.0
+        self._sites.clear()
+        self._lock = threading.RLock()
+        self._ended = False
+        self._ops = self._syncs = 0
+        if self.session is not None:
+            machine = self.session.machine
+            self._memory = memory_log.MemoryLog(machine.gpus)
+            for seen in (machine.faults.seen, machine.syncs, machine.draws, machine.transfers):
+                seen.clear()
+            for operator in self.session.floor.operators.values():
+                operator.count = 0
+            machine.sync_count = machine.step = 0
+        self.begin()
 
     def begin(self) -> None:
         """The program starts now."""
@@ -87,6 +107,24 @@ class Recorder:
                     "step": seen.step,
                 }
             )
+            self.writer.flush()
+
+    def _collective(self, call: Call, state: str) -> None:
+        """Written at once: whoever watches from outside learns from it which ranks wait for which."""
+        event = {
+            "kind": "collective",
+            "group": call.group,
+            "ranks": call.ranks,
+            "sequence": call.sequence,
+            "op": call.op,
+            "shapes": call.shapes,
+            "dtype": call.dtype,
+            "bytes": call.bytes,
+            "state": state,
+        }
+        with self._lock:
+            event["site"] = self.site(call.place)
+            self.writer.write(event)
             self.writer.flush()
 
     def _plain(self, value: Any) -> Any:

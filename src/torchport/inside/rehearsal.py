@@ -12,7 +12,7 @@ import torch
 
 import torchport
 from torchport.hardware.gpus import lookup
-from torchport.inside import vcuda
+from torchport.inside import children, vcuda
 from torchport.inside.places import Places
 from torchport.inside.recorder import Recorder
 from torchport.inside.run import Outcome, run
@@ -24,27 +24,20 @@ _active: list[Recorder] = []
 
 def main(spec: dict[str, Any], private: str) -> None:
     """Runs what ``spec`` asks for; the process then ends as the program would have ended it."""
-    recorder = begin(spec, private)
+    recorder = begin(spec, private, RecordWriter(spec["record"], _header(spec)))
     run(spec["kind"], spec["argv"], before=lambda: _ready(recorder), on_end=lambda end: _end(recorder, end))
 
 
-def begin(spec: dict[str, Any], private: str) -> Recorder:
-    """Opens the record, and gives this process its cards unless it is a plain run."""
-    writer = RecordWriter(
-        spec["record"],
-        {
-            "version": torchport.__version__,
-            "rank": spec.get("rank", 0),
-            "world": spec.get("world", 1),
-            "pid": os.getpid(),
-            "plan": {key: value for key, value in spec.items() if key != "record"},
-            "facts": {
-                "python": platform.python_version(),
-                "torch": torch.__version__,
-                "executable": sys.executable,
-            },
-        },
-    )
+def child(spec: dict[str, Any], private: str, prepared: dict[str, Any]) -> dict[str, Any]:
+    """A process that the program started with multiprocessing: called before it reads any code of the user's."""
+    sys.path[:] = [entry for entry in sys.path if entry != private]
+    folder = os.path.dirname(os.path.abspath(spec["record"]))
+    _ready(begin(spec, private, children.ChildRecord(folder, _header(spec))))
+    return prepared
+
+
+def begin(spec: dict[str, Any], private: str, writer: RecordWriter) -> Recorder:
+    """Gives this process its cards, unless it is a plain run, and records what it does."""
     session = None
     if spec.get("plain"):
         places = Places(spec["project"])
@@ -55,8 +48,24 @@ def begin(spec: dict[str, Any], private: str) -> Recorder:
         places = session.machine.places
     recorder = Recorder(writer, places, session, spec.get("steps"))
     recorder.install()
+    children.install(recorder, spec, private, lambda: _header(spec))
     _active.append(recorder)
     return recorder
+
+
+def _header(spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "version": torchport.__version__,
+        "rank": spec.get("rank", 0),
+        "world": spec.get("world", 1),
+        "pid": os.getpid(),
+        "plan": {key: value for key, value in spec.items() if key != "record"},
+        "facts": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "executable": sys.executable,
+        },
+    }
 
 
 def _ready(recorder: Recorder) -> None:

@@ -71,11 +71,14 @@ def first_failure(states: Sequence[RankState]) -> int | None:
     return min(failed, key=lambda state: state.entered).rank if failed else None
 
 
-def judge_failure(states: Sequence[RankState], failed: int) -> Verdict | None:
-    """R402 where, after one rank had failed, another was in a collective to which that rank never came."""
-    dead = states[failed]
-    left_alone = [state for state in states if state.rank != failed and (state.inside or state.entered > dead.entered)]
-    return _verdict("R402", failed, states) if left_alone else None
+def judge_failure(states: Sequence[RankState]) -> Verdict | None:
+    """R402 where ranks have failed because another ended before it came to their collective."""
+    ended = [state for state in states if state.code is not None]
+    first = min(ended, key=lambda state: state.entered)
+    left_alone = [state for state in states if state.entered > first.entered or (state.inside and not first.inside)]
+    if left_alone and (first.code or any(state.inside for state in left_alone)):
+        return _verdict("R402", first.rank, states)
+    return None
 
 
 def judge_timeout(states: Sequence[RankState]) -> Verdict | None:
@@ -103,14 +106,14 @@ def _verdict(id: str, blamed: int | None, states: Sequence[RankState]) -> Verdic
         rows.append(
             {
                 "rank": state.rank,
-                "state": _state(state),
+                "state": _state(state, state.rank == blamed),
                 "code": state.code,
                 "op": call.op if call else None,
                 "shapes": list(call.shapes) if call else [],
                 "site": call.site if call else None,
             }
         )
-    waiting = next((state.inside for state in states if state.code is None and state.inside is not None), None)
+    waiting = next((state.inside for state in states if state.rank != blamed and state.inside), None)
     common = last_common(states)
     return Verdict(
         id=id,
@@ -123,10 +126,13 @@ def _verdict(id: str, blamed: int | None, states: Sequence[RankState]) -> Verdic
     )
 
 
-def _state(state: RankState) -> str:
+def _state(state: RankState, blamed: bool) -> str:
+    """A rank that was in a collective when it ended has waited there, unless it is the one that was waited for."""
+    if state.inside is not None and not (blamed and state.code is not None):
+        return "enter"
     if state.code is not None:
         return "died" if state.code else "ended"
-    return "enter" if state.inside else "leave"
+    return "leave"
 
 
 def last_common(states: Sequence[RankState]) -> Collective | None:

@@ -121,7 +121,7 @@ def _watch(
             return "interrupted", None
         first = first if first is not None else first_failure(states)
         if all(state.code is not None for state in states):
-            return ("ended", None) if first is None else ("failed", judge_failure(states, first))
+            return ("ended", None) if first is None else ("failed", judge_failure(states))
         if (verdict := judge(states)) is not None:
             return ("hung" if first is None else "failed"), verdict
         if timeout_s is not None and now - begin > timeout_s:
@@ -130,7 +130,7 @@ def _watch(
             failed_at = failed_at or now
             waiting = any(state.inside for state in states if state.code is None)
             if now - failed_at > (END_WITHIN_S + AFTER_FAILURE_S if waiting else AFTER_FAILURE_S):
-                return "failed", judge_failure(states, first)
+                return "failed", judge_failure(states)
         time.sleep(LOOK_EVERY_S)
 
 

@@ -37,7 +37,9 @@ def _checked(
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if parameters is _VARIADIC:
-            given: dict[str, Any] = {"tensors": args[0] if len(args) == 1 and not isinstance(args[0], torch.Tensor) else args}
+            given: dict[str, Any] = {
+                "tensors": args[0] if len(args) == 1 and not isinstance(args[0], torch.Tensor) else args
+            }
         else:
             given = {**dict(zip(parameters, args, strict=False)), **kwargs}
         said = words(given)
@@ -81,17 +83,14 @@ def _healed(machine: Machine, value: Any, target: int) -> Any:
         machine.local.quiet -= 1
 
 
-def _type(tensor: Any) -> str:
-    return "cuda" if device_of(tensor) >= 0 else "cpu"
-
-
 def _attention(given: dict[str, Any]) -> tuple[str, str] | None:
     query, key, value = (given.get(name) for name in ("query", "key", "value"))
     if not all(isinstance(t, torch.Tensor) for t in (query, key, value)):
         return None
-    if len({_type(query), _type(key), _type(value)}) == 1:
+    if len({device_of(query), device_of(key), device_of(value)}) == 1:
         return None
-    odd = next(name for name in ("query", "key", "value") if _type(given[name]) == "cpu")
+    names = ("query", "key", "value")
+    odd = next((name for name in names if device_of(given[name]) == HOST), "key")
     return odd, (
         "Expected query, key, and value to have the same device type, but got "
         f"query.device: {where(query)} key.device: {where(key)} and value.device: {where(value)} instead."

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _ARGUMENT = re.compile(r"^(Tensor(?:\([^)]*\))?\??(?:\[\d*\])?\??)\s+(\w+)")
@@ -24,6 +25,7 @@ class Check:
     exact_same: bool
 
 
+@cache
 def table(path: Path | None = None) -> dict[str, Check]:
     """Operators with a CUDA kernel, by name with overload (``aten::add.out``). Empty if the wheel has no file."""
     path = path or _yaml()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from inspect import isroutine
 from typing import Any
 
@@ -34,10 +34,12 @@ def install(patches: Patches, machine: Machine) -> None:
     patches.set(torch.Tensor, "__new__", staticmethod(_constructor(machine)))
 
 
-def _targets() -> Iterator[tuple[Any, str, bool]]:
+@functools.cache
+def _targets() -> tuple[tuple[Any, str, bool], ...]:
     """(namespace, name, takes a tensor first) of every Python-visible factory."""
     spaces = {"": torch, "fft_": torch.fft}
     seen: set[tuple[int, str]] = set()
+    found: list[tuple[Any, str, bool]] = []
     for schema in torch._C._jit_get_all_schemas():
         if not schema.name.startswith("aten::") or all(a.name != "device" for a in schema.arguments):
             continue
@@ -47,7 +49,7 @@ def _targets() -> Iterator[tuple[Any, str, bool]]:
         if name.startswith("_") or (id(owner), name) in seen or not isroutine(getattr(owner, name, None)):
             continue
         seen.add((id(owner), name))
-        yield owner, name, name.endswith("_like")
+        found.append((owner, name, name.endswith("_like")))
     for name in (
         "tensor",
         "as_tensor",
@@ -57,9 +59,10 @@ def _targets() -> Iterator[tuple[Any, str, bool]]:
         "sparse_csc_tensor",
     ):
         if (id(torch), name) not in seen:
-            yield torch, name, False
+            found.append((torch, name, False))
     for name in ("nested_tensor", "as_nested_tensor"):
-        yield torch.nested, name, False
+        found.append((torch.nested, name, False))
+    return tuple(found)
 
 
 def _factory(machine: Machine, original: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -68,6 +71,8 @@ def _factory(machine: Machine, original: Callable[..., Any], name: str) -> Calla
 
     @functools.wraps(original)
     def make(*args: Any, **kwargs: Any) -> Any:
+        if name == "normal" and _has_tensor(args, kwargs):
+            return original(*args, **kwargs)  # the overload that takes its size from a tensor takes no device
         device = kwargs.get("device")
         out = kwargs.get("out")
         if device is None:
@@ -94,8 +99,14 @@ def _factory(machine: Machine, original: Callable[..., Any], name: str) -> Calla
     return make
 
 
+def _has_tensor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return any(isinstance(value, torch.Tensor) for value in (*args, kwargs.get("mean"), kwargs.get("std")))
+
+
 def _of_data(data: Any) -> int | None:
-    """``torch.tensor(t)`` and ``as_tensor(t)`` stay where t is."""
+    """``torch.tensor(t)``, ``as_tensor(t)`` and a nested tensor of tensors stay where these are."""
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], torch.Tensor) and data[0].dim() > 0:
+        return tags.device_of(data[0])
     return tags.device_of(data) if isinstance(data, torch.Tensor) else None
 
 

@@ -140,6 +140,7 @@ class Faults:
     def device_assert(self, operator: Operator, error: IndexError) -> NoReturn:
         """An index out of range: an exception on the host, a poisoned context on a card."""
         said = cuda_error("device-side assert triggered", "cudaErrorAssert")
+        self.machine.poisoned = said
         self.refuse("R110", str(said), type(said), remedy=str(error), op=operator.name, fatal=True)
         raise AssertionError("unreachable")
 

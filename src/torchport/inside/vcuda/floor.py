@@ -7,6 +7,7 @@ function calls of ours but the walk over the arguments.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ from torchport.inside.vcuda.tags import HOST, UNBORN, Origin, Tag, storage_of
 _Tensor = torch.Tensor
 _Parameter = torch.nn.Parameter
 _CPU = torch.device("cpu")
+_TYPE_NAME = re.compile(r"\btorch\.((?:Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Tensor)\b")
 _NONE = -9  # no tensor seen yet
 _COPIES = frozenset({"aten::copy_", "aten::_to_copy", "aten::clone"})
 
@@ -61,13 +63,7 @@ class Floor(TorchDispatchMode):
             if self.shapes_only:
                 out = meta.run(self.machine, operator, args, kwargs)
             else:
-                out_of_range: IndexError | None = None
-                try:
-                    out = func(*args, **kwargs)
-                except IndexError as error:
-                    out_of_range = error
-                if out_of_range is not None:
-                    self.machine.faults.device_assert(operator, out_of_range)
+                out = self.compute(operator, args, kwargs)
             if operator.sync and not self.local.quiet and kwargs.get("output_size") is None:
                 syncs.note(self.machine, operator)  # repeat_interleave that knows its size does not ask for it
         else:
@@ -79,6 +75,24 @@ class Floor(TorchDispatchMode):
         elif operator.writes_out:
             self.resized(out)
         return out
+
+    def compute(self, operator: Operator, args: Any, kwargs: Any) -> Any:
+        """Runs an operator of a card; what the CPU's kernel says of it is put in CUDA's words."""
+        if self.machine.poisoned is not None:
+            raise self.machine.poisoned
+        failure: Exception
+        try:
+            return operator.func(*args, **kwargs)
+        except IndexError as error:
+            failure = error
+        except RuntimeError as error:
+            text = _TYPE_NAME.sub(r"torch.cuda.\1", str(error))
+            if text == str(error) or type(error) is not RuntimeError:
+                raise
+            failure = RuntimeError(text)
+        if isinstance(failure, IndexError) and "out of" in str(failure):
+            self.machine.faults.device_assert(operator, failure)
+        raise failure
 
     def tag(self, operator: Operator, out: Any, device: int) -> None:
         """Gives new storages their device; storages already tagged are views or written operands."""
@@ -315,6 +329,25 @@ def _always_judged(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> 
     return floor.judge(operator, args, kwargs, always=True)
 
 
+def _needs_newer_card(text: str, least: tuple[int, int]) -> Any:
+    """Kernels that a card of the named capability does not have."""
+
+    def judged(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
+        machine = floor.machine
+        if tags.device_of(args[0]) >= 0 and machine.spec.capability < least:
+            here = rules.Operand("self", args[0], tags.device_of(args[0]))
+            machine.faults.refuse("R109", text, RuntimeError, [here], here, remedy="newer-card", op=operator.name)
+        return floor.judge(operator, args, kwargs)
+
+    return judged
+
+
+_FLASH = _needs_newer_card("FlashAttention only supports Ampere GPUs or newer.", (8, 0))
+_SCALED_MM = _needs_newer_card(
+    "torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9, or ROCm MI300+", (8, 9)
+)
+
+
 def _keep(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
     """Bookkeeping operators that neither read nor move anything."""
     return operator.func(*args, **kwargs)
@@ -332,6 +365,9 @@ SPECIAL: dict[str, Any] = {
     "aten::_index_put_impl_": _index,
     "aten::_unsafe_index_put": _index,
     "aten::_pack_padded_sequence": _always_judged,
+    "aten::_scaled_dot_product_flash_attention": _FLASH,
+    "aten::_flash_attention_forward": _FLASH,
+    "aten::_scaled_mm": _SCALED_MM,
     "aten::detach": _keep,
     "aten::lift_fresh": _keep,
     "aten::alias": _keep,

@@ -200,31 +200,6 @@ def set_storage_text(own: int, other: int) -> str:
     )
 
 
-def put(operator: Operator, found: list[Operand]) -> Verdict:
-    """``put_`` names all three devices."""
-    if len({operand.device for operand in found}) == 1:
-        return Verdict(found[0].device)
-    names = ", ".join(
-        f"{label}.device = {device_name(operand.device)}"
-        for label, operand in zip(("self", "index", "source"), found, strict=False)
-    )
-    text = f"put_(): self, index and source expected to be in the same device, but got {names}"
-    return Verdict(found[0].device, Clash(text, next((o for o in found if o.device == HOST), None)))
-
-
-def amp_unscale(operator: Operator, found: list[Operand]) -> Verdict:
-    """GradScaler's kernels want everything on the card."""
-    for operand in found:
-        if operand.device == HOST:
-            text = (
-                "scaled_grads must be CUDA tensors."
-                if operand.name in ("self", "scaled_grads")
-                else f"{operand.name} must be a CUDA tensor."
-            )
-            return Verdict(first_card(found), Clash(text, operand))
-    return Verdict(found[0].device)
-
-
 def foreach(operator: Operator, found: list[Operand]) -> Verdict:
     """Lists that mix devices take the slow path, one tensor at a time, each under TensorIterator's rule."""
     groups = [operand.group for operand in found if operand.name == found[0].name]
@@ -248,11 +223,61 @@ def as_another(wrapper: str, *names: str) -> Rule:
 def embedding(operator: Operator, found: list[Operand]) -> Verdict:
     """CUDA reaches embedding through index_select, whose argument names it prints."""
     names = {"weight": "self", "indices": "index"}
-    renamed = [Operand(names.get(o.name, o.name), o.tensor, o.device, o.out, o.group) for o in found]
-    return ordered("wrapper_CUDA__index_select", ("self", "index"), renamed)
+    return ordered("wrapper_CUDA__index_select", ("self", "index"), _renamed(found, names))
 
 
 _BATCH_NORM = ("input", "weight", "bias", "running_mean", "running_var")
+
+
+def batch_norm(operator: Operator, found: list[Operand]) -> Verdict:
+    """cuDNN takes batches of at least three dimensions with all of their parameters; the rest is torch's own kernel."""
+    whole = {operand.name for operand in found} >= set(_BATCH_NORM) and found[0].tensor.dim() >= 3
+    return ordered("wrapper_CUDA__cudnn_batch_norm" if whole else "wrapper_CUDA__native_batch_norm", _BATCH_NORM, found)
+
+
+def matrix_vector(operator: Operator, found: list[Operand]) -> Verdict:
+    """``mv`` makes its result beside the vector, then calls addmv_ on it."""
+    vector = _named(found, "vec") or found[-1]
+    renamed = [Operand("result", vector.tensor, vector.device), *found]
+    names = {"result": "self", "self": "mat", "vec": "vec"}
+    return ordered("wrapper_CUDA_addmv_", ("self", "mat", "vec"), _renamed(renamed, names))
+
+
+def attention(operator: Operator, found: list[Operand]) -> Verdict:
+    """The CPU's flash kernel stands for CUDA's memory-efficient one."""
+    renamed = _renamed(found, {"attn_mask": "attn_bias"})
+    wrapper = "wrapper_CUDA___scaled_dot_product_efficient_attention"
+    return ordered(wrapper, ("query", "key", "value", "attn_bias"), renamed)
+
+
+def reversed_operands(operator: Operator, found: list[Operand]) -> Verdict:
+    """``rsub(a, b)`` is ``sub(b, a)``."""
+    return tensor_iterator(operator, found[::-1])
+
+
+def fill(operator: Operator, found: list[Operand]) -> Verdict:
+    """One number may come from any device."""
+    return Verdict(found[0].device) if found[-1].tensor.dim() == 0 else tensor_iterator(operator, found)
+
+
+def checked_out(operator: Operator, found: list[Operand]) -> Verdict:
+    """Structured operators that are no TensorIterator look at ``out=`` themselves."""
+    verdict = tensor_iterator(operator, found)
+    inputs = [operand for operand in found if not operand.out]
+    out = next((operand for operand in found if operand.out), None)
+    if verdict.clash is not None and out is not None and inputs and out.device != inputs[0].device:
+        verdict.clash.text = (
+            f"Expected out tensor to have device {device_name(inputs[0].device)}, "
+            f"but got {device_name(out.device)} instead"
+        )
+    return verdict
+
+
+def _renamed(found: list[Operand], names: dict[str, str]) -> list[Operand]:
+    return [Operand(names.get(o.name, o.name), o.tensor, o.device, o.out, o.group) for o in found]
+
+
+_REDUCTIONS = "sum nansum mean prod cumsum cumprod max min all any norm std var logsumexp cummax cummin".split()
 
 RULES: dict[str, Rule] = {
     "aten::copy_": any_devices,
@@ -276,17 +301,24 @@ RULES: dict[str, Rule] = {
     "aten::_pack_padded_sequence": pack_padded,
     "aten::where": where,
     "aten::set_": set_storage,
-    "aten::put_": put,
-    "aten::put": put,
-    "aten::_amp_foreach_non_finite_check_and_unscale_": amp_unscale,
-    "aten::_amp_update_scale_": amp_unscale,
     "aten::embedding": embedding,
-    "aten::native_batch_norm": as_another("wrapper_CUDA__cudnn_batch_norm", *_BATCH_NORM),
-    "aten::_native_batch_norm_legit": as_another("wrapper_CUDA__cudnn_batch_norm", *_BATCH_NORM),
-    "aten::_native_batch_norm_legit_functional": as_another("wrapper_CUDA__cudnn_batch_norm", *_BATCH_NORM),
-    "aten::_scaled_dot_product_flash_attention_for_cpu": as_another(
-        "wrapper_CUDA___scaled_dot_product_efficient_attention", "query", "key", "value", "attn_mask"
-    ),
+    "aten::native_batch_norm": batch_norm,
+    "aten::_native_batch_norm_legit": batch_norm,
+    "aten::_native_batch_norm_legit_functional": batch_norm,
+    "aten::_scaled_dot_product_flash_attention_for_cpu": attention,
+    "aten::stack": as_another("wrapper_CUDA_cat", "tensors"),
+    "aten::mv": matrix_vector,
+    "aten::masked_scatter": as_another("wrapper_CUDA__masked_scatter_", "self", "mask", "source"),
+    "aten::complex": as_another("wrapper_CUDA_out_complex_out", "real", "imag"),
+    "aten::polar": as_another("wrapper_CUDA_out_polar_out", "abs", "angle"),
+    "aten::rsub": reversed_operands,
+    "aten::fill": fill,
+    "aten::fill_": fill,
+    "aten::select_scatter": any_devices,
+    "aten::slice_scatter": any_devices,
+    "aten::diagonal_scatter": any_devices,
+    "aten::as_strided_scatter": any_devices,
+    "aten::_ctc_loss": as_another("wrapper_CUDA___ctc_loss", "log_probs", "targets"),
 }
 
 
@@ -297,6 +329,8 @@ def rule_for(operator: Operator) -> Rule:
         return own
     if operator.check is not None and operator.check.exact_same:
         return exact_same
+    if operator.out and operator.packet.removeprefix("aten::") in _REDUCTIONS:
+        return checked_out
     if operator.packet.startswith("aten::_foreach_"):
         return foreach
     return tensor_iterator

@@ -104,6 +104,7 @@ class Machine:
         self.initialized = False  # becomes true at the first use of the device, as the CUDA context does
         self.forked = False  # true in a child forked after that: any use raises
         self.in_child = False  # true in any forked child
+        self.poisoned: Exception | None = None  # a device-side assert: every later use of the device raises it
         self.clock_s = 0.0  # simulated device clock, for events
         # The cards that CUDA_VISIBLE_DEVICES leaves, by physical index; read once, at the first question.
         self.visible: tuple[int, ...] | None = None

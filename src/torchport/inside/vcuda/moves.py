@@ -74,6 +74,9 @@ def moved(
 ) -> Any:
     """A copy of ``tensor`` on ``target``, differentiable."""
     options = (dtype, non_blocking, memory_format)
+    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+        with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
+            return copied(machine, tensor, target, *options)
     if tensor.requires_grad and torch.is_grad_enabled():
         return Move.apply(machine, tensor, target, options)
     return copied(machine, tensor, target, *options)
@@ -128,6 +131,10 @@ def _copy(machine: Machine, tensor: Any, target: int, dtype: Any, memory_format:
 _OFTEN = 4  # times in a row that one line may send the same unchanged tensor before that is worth a word
 
 
+def _version(tensor: Any) -> int:
+    return 0 if tensor.is_inference() else tensor._version
+
+
 def _remarks(machine: Machine, tensor: Any, non_blocking: bool) -> None:
     """Copies to a card that could be cheaper."""
     tag = tags.tag_of(tensor)
@@ -135,7 +142,7 @@ def _remarks(machine: Machine, tensor: Any, non_blocking: bool) -> None:
         machine.faults.remark("R202", what="non_blocking", text="no effect on memory that is not pinned")
     if tag is None or tensor.dim() == 0:
         return
-    place, state = machine.places.here(), (id(tag), tensor._version, tensor.storage_offset(), tensor.shape)
+    place, state = machine.places.here(), (id(tag), _version(tensor), tensor.storage_offset(), tensor.shape)
     before, times = machine.sent.get(place, (None, 0))
     times = times + 1 if before == state else 1
     machine.sent[place] = (state, times)

@@ -37,10 +37,12 @@ def _constructor(machine: Machine, original: Callable[..., Any]) -> Callable[...
         if isinstance(module, torch.nn.Module):
             _check(machine, module, given.get("device_ids"), given.get("output_device"))
         before, machine.local.replica = machine.local.replica, _card(module)
+        machine.local.quiet += 1  # it compares the ranks' modules once, which is nobody's step
         try:
             return original(self, *args, **kwargs)
         finally:
             machine.local.replica = before
+            machine.local.quiet -= 1
 
     return construct
 

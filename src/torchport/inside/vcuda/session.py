@@ -23,6 +23,7 @@ from torchport.inside.vcuda import (
     face,
     factories,
     foreach,
+    functions,
     generators,
     graphs,
     legacy,
@@ -62,6 +63,7 @@ PARTS = (
     autocast,
     calls,
     foreach,
+    functions,
     training,
     dataparallel,
 )
