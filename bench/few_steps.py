@@ -77,6 +77,8 @@ def number(value: Any) -> Any:
 
 class CudaIsCpu(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.device:
+            return func(*args, **(kwargs or {}))
         if func in (torch.Tensor.cuda, torch.Tensor.pin_memory):
             return args[0]
         if func == torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]

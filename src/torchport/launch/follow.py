@@ -29,11 +29,21 @@ class Collective:
         return self.group, self.sequence
 
 
+# A record is mostly steps and memory; few kinds of line matter here.
+_MARKS = (b'"kind":"collective"', b'"kind":"site"', b'"kind":"header"', b'"kind":"rank"', b'"kind":"exit"')
+
+
 class Follower:
-    """Reads the events that a rank has written since the last look. The file may not be there yet."""
+    """Reads the events that a process has written since the last look. The file may not be there yet.
+
+    ``rank``, ``pid`` and ``code`` are None until the record tells them.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.rank: int | None = None
+        self.pid: int | None = None
+        self.code: int | None = None
         self.inside: dict[tuple[str, int], tuple[Collective, float]] = {}  # and since when
         self.entered = 0
         self.passed: deque[Collective] = deque(maxlen=256)
@@ -51,14 +61,18 @@ class Follower:
         whole = data.rfind(b"\n") + 1
         self._offset += whole
         for line in data[:whole].splitlines():
-            # A record is mostly steps and memory; only two kinds of line matter here.
-            if b'"collective"' in line or b'"site"' in line:
+            if any(mark in line for mark in _MARKS):
                 self._take(json.loads(line), now)
 
     def _take(self, event: Json, now: float) -> None:
-        if event.get("kind") == "site":
+        kind = event.get("kind")
+        if kind == "site":
             self._sites[event["id"]] = Site(event["path"], event["line"], event.get("function", ""))
-        elif event.get("kind") == "collective":
+        elif kind in ("header", "rank"):
+            self.rank, self.pid = event.get("rank", self.rank), event.get("pid", self.pid)
+        elif kind == "exit":
+            self.code = event.get("code")
+        elif kind == "collective":
             call = Collective(
                 op=event["op"],
                 sequence=event["sequence"],

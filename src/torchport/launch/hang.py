@@ -19,6 +19,9 @@ SAME_SHAPES = frozenset({"all_reduce", "all_reduce_coalesced", "broadcast", "red
 POINT_TO_POINT = frozenset({"send", "recv"})
 
 
+GONE = -1000  # the exit code of a process that is not ours and is no more
+
+
 @dataclass(frozen=True, slots=True)
 class RankState:
     """One rank now. ``code`` is None while it lives, ``waits_s`` is how long it has been idle in ``inside``,
@@ -52,6 +55,8 @@ def judge(states: Sequence[RankState]) -> Verdict | None:
     stuck = [state for state in living if state.stuck]
     if not stuck:
         return None
+    if _mismatch(states):
+        return _verdict("R401", None, states)
     failed = first_failure(states)
     if failed is not None:
         return _verdict("R402", failed, states)
@@ -72,12 +77,18 @@ def first_failure(states: Sequence[RankState]) -> int | None:
 
 
 def judge_failure(states: Sequence[RankState]) -> Verdict | None:
-    """R402 where ranks have failed because another ended before it came to their collective."""
+    """Once a rank has failed: R401 where ranks differed in one call, R402 for the rank that ended before it came to
+    a collective that others came to, for want of which they may have failed.
+    """
+    if _mismatch(states):
+        return _verdict("R401", None, states)
     ended = [state for state in states if state.code is not None]
-    first = min(ended, key=lambda state: state.entered)
-    left_alone = [state for state in states if state.entered > first.entered or (state.inside and not first.inside)]
-    if left_alone and (first.code or any(state.inside for state in left_alone)):
-        return _verdict("R402", first.rank, states)
+    if not ended:
+        return None
+    first = min(ended, key=lambda state: (state.entered, state.code == 0))
+    for state in states:
+        if state.entered > first.entered or (state.inside and not first.inside):
+            return _verdict("R402", first.rank, states)
     return None
 
 
@@ -97,6 +108,20 @@ def _differ(calls: Sequence[Collective], waited_s: float) -> bool:
     if len({(call.op, call.key) for call in calls}) > 1:
         return True
     return calls[0].op in SAME_SHAPES and len({(call.shapes, call.dtype) for call in calls}) > 1
+
+
+def _mismatch(states: Sequence[RankState]) -> bool:
+    """Whether a rank is in a call that another rank of the group calls by another name, or with other shapes."""
+    calls = [[*state.passed, *([state.inside] if state.inside else [])] for state in states]
+    for state in states:
+        if state.inside is None or state.inside.op in POINT_TO_POINT:
+            continue
+        same = [call for each in calls for call in each if call.key == state.inside.key]
+        if len({call.op for call in same}) > 1:
+            return True
+        if state.inside.op in SAME_SHAPES and len({(call.shapes, call.dtype) for call in same}) > 1:
+            return True
+    return False
 
 
 def _verdict(id: str, blamed: int | None, states: Sequence[RankState]) -> Verdict:
@@ -131,7 +156,7 @@ def _state(state: RankState, blamed: bool) -> str:
     if state.inside is not None and not (blamed and state.code is not None):
         return "enter"
     if state.code is not None:
-        return "died" if state.code else "ended"
+        return "gone" if state.code == GONE else "died" if state.code else "ended"
     return "leave"
 
 

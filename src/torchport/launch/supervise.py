@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchport.launch.children import Children, computes
 from torchport.launch.follow import Follower
 from torchport.launch.hang import RankState, Verdict, first_failure, judge, judge_failure, judge_timeout
 from torchport.launch.processes import Process
@@ -52,7 +53,7 @@ class _Rank:
         if not self.follow:
             return RankState(self.process.rank, code)
         self.follower.look(now)
-        if _computes(self.child.pid):
+        if computes(self.child.pid):
             self._busy_at = now
         waits = self.follower.waits_in()
         call, entered = waits if waits else (None, now)
@@ -84,15 +85,16 @@ def supervise(
     begin = time.monotonic()
     several = len(processes) > 1
     ranks: list[_Rank] = []
+    children = Children(Path(processes[0].record_path).parent)
     with _signals() as caught:
         try:
             for process in processes:
                 child = _start(process, folder, environ, several, output)
                 ranks.append(_Rank(process, child, time.monotonic(), follow=several))
             started(ranks[0].child.pid)
-            reason, verdict = _watch(ranks, caught, begin, timeout_s)
+            reason, verdict = _watch(ranks, children, caught, begin, timeout_s)
         finally:
-            _stop(ranks, caught)
+            _stop(ranks, children, caught)
     codes = tuple(rank.child.wait() for rank in ranks)
     return Ending(codes, reason, verdict, time.monotonic() - begin)
 
@@ -109,23 +111,23 @@ def _start(
 
 
 def _watch(
-    ranks: Sequence[_Rank], caught: list[int], begin: float, timeout_s: float | None
+    ranks: Sequence[_Rank], children: Children, caught: list[int], begin: float, timeout_s: float | None
 ) -> tuple[str, Verdict | None]:
     """Waits until all ranks have ended or there is a reason to stop them."""
     failed_at: float | None = None
     first: int | None = None
     while True:
         now = time.monotonic()
-        states = [rank.look(now) for rank in ranks]
+        states, spawned = [rank.look(now) for rank in ranks], children.look(now)
         if caught:
             return "interrupted", None
         first = first if first is not None else first_failure(states)
         if all(state.code is not None for state in states):
-            return ("ended", None) if first is None else ("failed", judge_failure(states))
-        if (verdict := judge(states)) is not None:
+            return ("ended", None) if first is None else ("failed", judge_failure(states) or judge_failure(spawned))
+        if (verdict := judge(states) or judge(spawned)) is not None:
             return ("hung" if first is None else "failed"), verdict
         if timeout_s is not None and now - begin > timeout_s:
-            return "timeout", judge_timeout(states)
+            return "timeout", judge_timeout(states) or judge_timeout(spawned)
         if first is not None:
             failed_at = failed_at or now
             waiting = any(state.inside for state in states if state.code is None)
@@ -134,7 +136,7 @@ def _watch(
         time.sleep(LOOK_EVERY_S)
 
 
-def _stop(ranks: Sequence[_Rank], caught: list[int]) -> None:
+def _stop(ranks: Sequence[_Rank], children: Children, caught: list[int]) -> None:
     """Ends what still runs: as the user asked if they did, else politely, then for good."""
     if caught:
         _pass_on(ranks, caught)
@@ -144,6 +146,7 @@ def _stop(ranks: Sequence[_Rank], caught: list[int]) -> None:
     for rank in ranks:
         send(rank.child, signal.SIGKILL)
     _wait(ranks, None)
+    children.send(signal.SIGKILL)
 
 
 def _pass_on(ranks: Sequence[_Rank], caught: list[int]) -> None:
@@ -187,19 +190,4 @@ def _in_foreground() -> bool:
             return os.tcgetpgrp(stream) == os.getpgrp()
         except OSError:
             continue
-    return False
-
-
-def _computes(pid: int) -> bool:
-    """Whether a thread of the process runs or waits for a processor. False where the system does not tell.
-
-    A rank that waits for another sleeps; one that moves data, or that a busy machine keeps from it, does not.
-    """
-    try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
-                if file.read().rpartition(b")")[2].split()[0] in (b"R", b"D"):
-                    return True
-    except (OSError, IndexError):
-        pass
     return False

@@ -16,6 +16,7 @@ from torchport.inside.vcuda import moves
 from torchport.inside.vcuda.faults import operand, where
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.patches import Patches
+from torchport.inside.vcuda.rules import same_device_text
 from torchport.inside.vcuda.tags import HOST, device_of, put, tag_of
 
 Words = Callable[[dict[str, Any]], tuple[str, str] | None]  # arguments -> (offending argument, CUDA's text)
@@ -110,7 +111,7 @@ def _pair(first: str, second: str, text: str) -> Words:
 
 
 def _sequence(name: str, text: str) -> Words:
-    """A sequence of tensors on one device; ``{a}``, ``{b}`` are where the first and the odd one are, ``{i}`` which it is."""
+    """Tensors that must be on one device; ``{a}``, ``{b}``: where the first and the odd one are, ``{i}``: which it is."""
 
     def words(given: dict[str, Any]) -> tuple[str, str] | None:
         found = given.get(name)
@@ -128,6 +129,21 @@ def _gradient(given: dict[str, Any]) -> tuple[str, str] | None:
     tensors = [given.get("input"), *(spacing if isinstance(spacing, (list, tuple)) else [])]
     text = "torch.gradient expected each tensor to be on the same device, but got devices {a} and {b}!"
     return _sequence("spacing", text)({"spacing": tensors})
+
+
+def _lstm_cell(given: dict[str, Any]) -> tuple[str, str] | None:
+    """With a card in play the cell is two products without bias and a fused kernel (RNN.cpp)."""
+    data, states, cell = given.get("input"), given.get("hx"), None
+    if not isinstance(data, torch.Tensor) or not isinstance(states, (list, tuple)):
+        return None
+    cell = states[1]
+    for name, tensor, weight in (("input", data, given.get("w_ih")), ("hx", states[0], given.get("w_hh"))):
+        if isinstance(weight, torch.Tensor) and device_of(tensor) != device_of(weight):
+            text = same_device_text("mat2", device_of(weight), device_of(tensor), "wrapper_CUDA_mm")
+            return (name if device_of(tensor) == HOST else f"w_{name[0]}h"), text
+    if device_of(cell) != device_of(data):
+        return "hx", same_device_text("cx", device_of(cell), device_of(data), "wrapper_CUDA___thnn_fused_lstm_cell")
+    return None
 
 
 def _split(given: dict[str, Any]) -> tuple[str, str] | None:
@@ -202,6 +218,7 @@ def _table() -> list[tuple[Any, str, tuple[str, ...], Words]]:
         (torch, "nanquantile", ("input", "q"), _quantile),
         (torch.Tensor, "quantile", ("input", "q"), _quantile),
         (torch.Tensor, "nanquantile", ("input", "q"), _quantile),
+        (torch._VF, "lstm_cell", ("input", "hx", "w_ih", "w_hh", "b_ih", "b_hh"), _lstm_cell),
         (torch, "cholesky_solve", ("b", "A"), _pair("b", "A", solve)),
         (torch, "meshgrid", _VARIADIC, _sequence("tensors", "meshgrid expects all tensors to have the same device")),
         (torch, "block_diag", _VARIADIC, _sequence("tensors", block)),
@@ -274,3 +291,12 @@ def _quiet(patches: Patches, machine: Machine) -> None:
             machine.local.quiet -= 1
 
     patches.set(functional, "one_hot", one_hot)
+    raw_ctc = torch.ctc_loss
+
+    @functools.wraps(raw_ctc)
+    def ctc_loss(log_probs: Any, targets: Any, *lengths: Any, **kwargs: Any) -> Any:
+        # CUDA copies lengths that it finds on the host; told as numbers, the CPU does so, too.
+        told = [n.tolist() if isinstance(n, torch.Tensor) and device_of(n) == HOST else n for n in lengths[:2]]
+        return raw_ctc(log_probs, targets, *told, *lengths[2:], **kwargs)
+
+    patches.set(torch, "ctc_loss", ctc_loss)

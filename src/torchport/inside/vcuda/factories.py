@@ -85,7 +85,9 @@ def _factory(machine: Machine, original: Callable[..., Any], name: str) -> Calla
             index = devices.index_of(machine, device)
         if index == OTHER:
             return original(*args, **kwargs)
-        kwargs["device"] = _physical(machine, index)
+        # Jagged tensors are put together in Python, by functions that we have wrapped.
+        jagged = kwargs.get("layout") is torch.jagged
+        kwargs["device"] = _virtual(index) if jagged else _physical(machine, index)
         pinned = kwargs.pop("pin_memory", False)
         if "generator" in kwargs:
             kwargs["generator"] = machine.generator_for(kwargs["generator"], index)

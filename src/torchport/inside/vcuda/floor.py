@@ -98,8 +98,10 @@ class Floor(TorchDispatchMode):
         """Gives new storages their device; storages already tagged are views or written operands."""
         cls = out.__class__
         if cls is _Tensor or isinstance(out, _Tensor):
-            if cls is FakeTensor:
-                return  # from a FakeTensorMode, which sees the call after us: nothing is there
+            if cls not in tags.PLAIN and hasattr(out, "__tensor_flatten__"):
+                if cls is not FakeTensor:
+                    self.tag(operator, tags.parts(out), device)
+                return  # a FakeTensorMode sees the call after us: nothing is there
             try:
                 storage = storage_of(out)
             except (NotImplementedError, RuntimeError):

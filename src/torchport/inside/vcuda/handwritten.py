@@ -277,7 +277,9 @@ def _renamed(found: list[Operand], names: dict[str, str]) -> list[Operand]:
     return [Operand(names.get(o.name, o.name), o.tensor, o.device, o.out, o.group) for o in found]
 
 
-_REDUCTIONS = "sum nansum mean prod cumsum cumprod max min all any norm std var logsumexp cummax cummin".split()
+_REDUCTIONS = frozenset(
+    {"sum", "nansum", "mean", "prod", "cumsum", "cumprod", "max", "min", "all", "any", "norm", "std", "var"}
+)
 
 RULES: dict[str, Rule] = {
     "aten::copy_": any_devices,
@@ -318,6 +320,8 @@ RULES: dict[str, Rule] = {
     "aten::slice_scatter": any_devices,
     "aten::diagonal_scatter": any_devices,
     "aten::as_strided_scatter": any_devices,
+    "aten::_use_cudnn_ctc_loss": any_devices,
+    "aten::_ctc_loss_backward": as_another("wrapper_CUDA___ctc_loss_backward", "grad", "log_probs", "targets"),
     "aten::_ctc_loss": as_another("wrapper_CUDA___ctc_loss", "log_probs", "targets"),
 }
 

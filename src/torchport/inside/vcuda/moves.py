@@ -75,8 +75,7 @@ def moved(
     """A copy of ``tensor`` on ``target``, differentiable."""
     options = (dtype, non_blocking, memory_format)
     if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
-        with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
-            return copied(machine, tensor, target, *options)
+        return copied(machine, tags.parts(tensor)[0], target, *options).as_subclass(type(tensor))
     if tensor.requires_grad and torch.is_grad_enabled():
         return Move.apply(machine, tensor, target, options)
     return copied(machine, tensor, target, *options)

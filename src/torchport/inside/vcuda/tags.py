@@ -76,8 +76,12 @@ def parts(tensor: Any) -> tuple[Any, ...]:
     """The plain tensors whose storages carry the device of ``tensor`` (sparse values, wrapped tensors)."""
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         return parts(torch._C._functorch.get_unwrapped(tensor))
-    if tensor.__class__ not in PLAIN and hasattr(tensor, "__tensor_flatten__"):
-        return _inner(tensor)
+    if tensor.__class__ not in PLAIN:
+        if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+            with torch._C.DisableTorchFunctionSubclass():  # it refuses to be looked at
+                return (tensor.detach(),)
+        if hasattr(tensor, "__tensor_flatten__"):
+            return _inner(tensor)
     layout = tensor.layout
     if layout is torch.strided:
         try:
@@ -111,7 +115,7 @@ def tag_of(tensor: Any) -> Tag | None:
         tag: Tag | None = storage_of(tensor)._vcuda
         if tag is not None or tensor.__class__ in PLAIN:
             return tag
-    except (NotImplementedError, RuntimeError, AttributeError):
+    except (NotImplementedError, RuntimeError, AttributeError, ValueError):
         pass
     found = parts(tensor)
     return getattr(storage_of(found[0]), "_vcuda", None) if found else None

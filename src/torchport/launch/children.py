@@ -1,0 +1,92 @@
+"""Ranks that the program starts by itself, with ``mp.spawn`` say: followed by the records they leave."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+from torchport.launch.follow import Follower
+from torchport.launch.hang import GONE, RankState
+
+# How often a new record is looked for.
+_SEARCH_EVERY_S = 0.5
+
+
+class Children:
+    """The processes of a run folder that have joined a job of several ranks."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._followers: dict[str, Follower] = {}
+        self._busy_at: dict[str, float] = {}
+        self._searched = float("-inf")
+
+    def look(self, now: float) -> list[RankState]:
+        """What each of them is doing, by rank; empty where there are none."""
+        if now - self._searched >= _SEARCH_EVERY_S:
+            self._searched = now
+            for path in self.folder.glob("record-spawn-*.jsonl"):
+                self._followers.setdefault(str(path), Follower(str(path)))
+        states = []
+        for path, follower in self._followers.items():
+            follower.look(now)
+            if follower.entered and follower.rank is not None and follower.pid:
+                states.append(self._state(path, follower, follower.rank, follower.pid, now))
+        return sorted(states, key=lambda state: state.rank)
+
+    def _state(self, path: str, follower: Follower, rank: int, pid: int, now: float) -> RankState:
+        code = follower.code
+        if code is None and not _lives(pid):
+            code = GONE
+        if computes(pid):
+            self._busy_at[path] = now
+        call, entered = follower.waits_in() or (None, now)
+        return RankState(
+            rank=rank,
+            code=code,
+            inside=call,
+            waits_s=now - max(entered, self._busy_at.get(path, entered)),
+            passed=tuple(follower.passed),
+            entered=follower.entered,
+        )
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal to those that live."""
+        for follower in self._followers.values():
+            if follower.pid and follower.code is None and _lives(follower.pid):
+                try:
+                    os.kill(follower.pid, number)
+                except OSError:
+                    pass
+
+
+def computes(pid: int) -> bool:
+    """Whether a thread of the process runs or waits for a processor. False where the system does not tell.
+
+    A rank that waits for another sleeps; one that moves data, or that a busy machine keeps from it, does not.
+    """
+    return any(state in (b"R", b"D") for state in _thread_states(pid))
+
+
+def _thread_states(pid: int) -> Iterator[bytes]:
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            yield _process_state(f"/proc/{pid}/task/{thread}/stat")
+    except OSError:
+        pass
+
+
+def _process_state(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read().rpartition(b")")[2].split()[0]
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process is there and not a zombie, which waits only for its parent to ask how it ended."""
+    try:
+        os.kill(pid, 0)
+        return not os.path.isdir("/proc/self") or _process_state(f"/proc/{pid}/stat") != b"Z"
+    except (OSError, IndexError):
+        return False
