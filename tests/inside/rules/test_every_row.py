@@ -8,6 +8,7 @@ from rule_cases import Legal, Refused
 
 # Rows that a virtual device does not show, with the reason.
 NOT_SHOWN = {
+    67: "a CUDA graph ends at torch.cuda.CUDAGraph() with R508, before anything could be copied during its capture",
     80: "NCCL's watchdog ends the process after its timeout; a hung rank is reported as R405 within seconds",
     83: "CUDA IPC of expandable segments: an older text, and the virtual allocator has none",
 }

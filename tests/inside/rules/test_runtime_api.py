@@ -42,12 +42,6 @@ def capturable_on_the_host(device):
     torch.optim.Adam([parameter], capturable=True).step()
 
 
-def copy_during_capture(device):
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        ones(3).to(device)
-
-
 REFUSED = (
     Refused(49, "factory", lambda cuda: ones(3, device="cuda:5"), "CUDA error: invalid device ordinal", part=True),
     Refused(49, "to", lambda cuda: ones(3).to("cuda:2"), "CUDA error: invalid device ordinal", part=True),
@@ -160,14 +154,6 @@ REFUSED = (
             [ones(3, device=cuda)], torch.zeros(1), ones(1, device=cuda)
         ),
         exact_same("found_inf", "cpu", CUDA, "wrapper_CUDA___amp_foreach_non_finite_check_and_unscale_"),
-    ),
-    Refused(
-        67,
-        "copy during capture",
-        copy_during_capture,
-        "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is pinned.",
-        part=True,
-        since="2.9",
     ),
 )
 

@@ -35,7 +35,7 @@ def _properties(patches: Patches, machine: Machine) -> None:
             tag = storage_of(self)._vcuda
             if tag is None and self.__class__ not in tags.PLAIN:
                 tag = tags.tag_of(self)
-        except (NotImplementedError, RuntimeError, AttributeError):
+        except (NotImplementedError, RuntimeError, AttributeError, ValueError):
             tag = tags.tag_of(self)
         if tag is None or tag.device < 0:
             return _raw_device(self)
