@@ -145,7 +145,7 @@ def sine(path: str, count: str = "8", length: str = "60") -> None:
     import torch
 
     shifts = np.random.RandomState(2).randint(-80, 80, int(count)).reshape(int(count), 1)
-    torch.save(np.sin((np.arange(int(length)) + shifts) / 20.0).astype("float64"), open(path, "wb"))
+    torch.save(np.sin((np.arange(int(length)) + shifts) / 20.0).astype("float64"), path)
 
 
 def enwik8(folder: str, count: str = "20000") -> None:

@@ -187,5 +187,7 @@ if __name__ == "__main__":
         pretend_cuda(int(os.environ.get("GPUS", "1")))
         arguments = arguments[1:]
     watch(int(arguments[0]), arguments[1])
-    run(arguments[2:])
-    finish(arguments[1], "finished")
+    try:
+        run(arguments[2:])
+    finally:
+        finish(arguments[1], "ended")

@@ -157,7 +157,9 @@ class Bench:
                     (home / "stand_ins" / path.name).symlink_to(path)
         folder, env = home / "work" / project.folder, self.environment(project, home)
         for line in project.data:
-            code, _, _, err = call([self.python, str(HERE / "fake_data.py"), *shlex.split(line)], folder, env, self.limit_s)
+            code, _, _, err = call(
+                [self.python, str(HERE / "fake_data.py"), *shlex.split(line)], folder, env, self.limit_s
+            )
             if code:
                 raise SystemExit(f"{project.name}: fake data '{line}' failed: {last_words(err)}")
         return folder, env

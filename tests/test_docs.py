@@ -132,8 +132,8 @@ def test_what_a_tutorial_shows_is_what_happens(page, shell, tmp_path):
         if step.kind == "diff":
             edit(folder, step.text)
         elif step.kind == "python":
-            name, source = step.text.removeprefix("# ").split("\n", 1)
-            (folder / name).write_text(source)
+            name = step.text.removeprefix("# ").partition("\n")[0]
+            (folder / name).write_text(step.text)
         else:
             code, output = shell(step.text, folder, code)
             assert same(step.output, output), f"$ {step.text}\n{stable(output)}\nand not\n{stable(step.output)}"

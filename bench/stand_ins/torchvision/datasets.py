@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ class _Random(VisionDataset):
     """Arrays that are the same in every process: the seed depends on the class and the split only."""
 
     shape: tuple[int, ...] = (28, 28)
-    classes: list[str] = [str(digit) for digit in range(10)]
+    classes: ClassVar[list[str]] = [str(digit) for digit in range(10)]
 
     def __init__(self, root=None, train=True, transform=None, target_transform=None, download=False, split="train"):
         super().__init__(root, transform=transform, target_transform=target_transform)
@@ -61,7 +62,7 @@ class CIFAR10(_Random):
 
 
 class CIFAR100(CIFAR10):
-    classes = [str(number) for number in range(100)]
+    classes: ClassVar[list[str]] = [str(number) for number in range(100)]
 
 
 class STL10(_Random):

@@ -19,7 +19,7 @@ from torchport.record import RecordWriter
 
 Json = dict[str, Any]
 
-# A child that does none of these leaves no record: a worker that loads data, say.
+# A child that does none of these and raises nothing leaves no record: a worker that loads data, say.
 _TELLING = frozenset({"finding", "loss", "step", "collective"})
 # Evaluated in the child, which cannot import us by name before.
 _ENTER = (
@@ -47,7 +47,7 @@ class ChildRecord(RecordWriter):
             super().write(event)
             return
         self._held.append(event)
-        if event["kind"] in _TELLING:
+        if event["kind"] in _TELLING or event.get("error"):
             self._open()
 
     def flush(self) -> None:

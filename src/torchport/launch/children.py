@@ -30,10 +30,10 @@ class Children:
             for path in self.folder.glob("record-spawn-*.jsonl"):
                 self._followers.setdefault(str(path), Follower(str(path)))
         states = []
-        for path, follower in self._followers.items():
+        for name, follower in self._followers.items():
             follower.look(now)
             if follower.entered and follower.rank is not None and follower.pid:
-                states.append(self._state(path, follower, follower.rank, follower.pid, now))
+                states.append(self._state(name, follower, follower.rank, follower.pid, now))
         return sorted(states, key=lambda state: state.rank)
 
     def _state(self, path: str, follower: Follower, rank: int, pid: int, now: float) -> RankState:

@@ -30,7 +30,7 @@ class Collective:
 
 
 # A record is mostly steps and memory; few kinds of line matter here.
-_MARKS = (b'"kind":"collective"', b'"kind":"site"', b'"kind":"header"', b'"kind":"rank"', b'"kind":"exit"')
+_MARKS = (b'"collective"', b'"site"', b'"header"', b'"rank"', b'"exit"')
 
 
 class Follower:

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import gc
 import io
 import pickle
 
@@ -139,6 +140,17 @@ def test_views_keep_sharing_through_a_file(session):
     view.fill_(1)
     assert base.tolist() == [1.0, 1.0, 0.0, 0.0]
     assert str(view.device) == CUDA
+
+
+def test_what_was_saved_stays_on_the_gpu_when_garbage_is_collected(session):
+    model = Listed().to(CUDA)
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    gc.collect()
+    assert {str(t.device) for t in (*model.parameters(), *model.buffers())} == {CUDA}
+    del model
+    gc.collect()
+    assert torch.cuda.memory_allocated() == 0
 
 
 @pytest.mark.parametrize("assign", [True, False])

@@ -111,7 +111,7 @@ def _pair(first: str, second: str, text: str) -> Words:
 
 
 def _sequence(name: str, text: str) -> Words:
-    """Tensors that must be on one device; ``{a}``, ``{b}``: where the first and the odd one are, ``{i}``: which it is."""
+    """Tensors on one device; ``{a}``, ``{b}``: where the first and the odd one are, ``{i}``: which that is."""
 
     def words(given: dict[str, Any]) -> tuple[str, str] | None:
         found = given.get(name)

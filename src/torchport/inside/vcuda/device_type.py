@@ -73,7 +73,7 @@ def _slot(cls: type) -> Any:
         wanted = _address(cls)
     except AttributeError:  # not CPython
         return None
-    for offset in range(0, type.__basicsize__, _POINTER):
+    for offset in range(0, object.__getattribute__(type, "__basicsize__"), _POINTER):
         place = ctypes.c_void_p.from_address(id(cls) + offset)
         if place.value == wanted:
             return place

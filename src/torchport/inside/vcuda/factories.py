@@ -16,7 +16,9 @@ from torchport.inside.vcuda.patches import Patches
 from torchport.inside.vcuda.tags import HOST
 
 # Made from the caller's data rather than by an operator: bytes that lie on the host first.
-_FROM_DATA = frozenset({"tensor", "as_tensor", "asarray", "sparse_coo_tensor", "nested_tensor", "as_nested_tensor", "new_tensor"})
+_FROM_DATA = frozenset(
+    {"tensor", "as_tensor", "asarray", "sparse_coo_tensor", "nested_tensor", "as_nested_tensor", "new_tensor"}
+)
 _FROM_HOST = ("from_numpy", "frombuffer", "from_file", "from_dlpack")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,18 +19,27 @@ from torchport.inside.vcuda.rules import device_name
 
 def install(patches: Patches, machine: Machine) -> None:
     """Remembers the devices of a Function's inputs, and compares its gradients with them."""
-    forward = torch.autograd.Function.apply.__func__
-    backward = BackwardCFunction.apply
+    # A class method, in C++ from torch 2.14 on: bound to the class through the descriptor in both cases.
+    bound = torch.autograd.Function.__dict__["apply"].__get__
 
-    @functools.wraps(forward)
+    @functools.wraps(torch.autograd.Function.apply)
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        result = forward(cls, *args, **kwargs)
+        result = bound(None, cls)(*args, **kwargs)
         if cls is not Move:
             first = result[0] if isinstance(result, tuple) and result else result
             node = getattr(first, "grad_fn", None)
             if isinstance(node, BackwardCFunction):
                 node._vcuda = [tags.device_of(a) if isinstance(a, torch.Tensor) else None for a in args]
         return result
+
+    patches.set(torch.autograd.Function, "apply", classmethod(apply))
+    for name in ("apply", "apply_boxed"):  # with boxed_grads_call, since torch 2.13
+        if hasattr(BackwardCFunction, name):
+            patches.set(BackwardCFunction, name, _checked(machine, getattr(BackwardCFunction, name)))
+
+
+def _checked(machine: Machine, backward: Callable[..., Any]) -> Callable[..., Any]:
+    """The call of a user's backward function, its gradients compared with the inputs' devices."""
 
     @functools.wraps(backward)
     def checked(self: Any, *args: Any) -> Any:
@@ -42,8 +52,7 @@ def install(patches: Patches, machine: Machine) -> None:
         gradients = [_placed(machine, self, i, gradient, device) for i, (gradient, device) in enumerate(pairs)]
         return (*gradients, *result[len(gradients) :]) if several else gradients[0]
 
-    patches.set(torch.autograd.Function, "apply", classmethod(apply))
-    patches.set(BackwardCFunction, "apply", checked)
+    return checked
 
 
 def _placed(machine: Machine, node: Any, index: int, gradient: Any, device: int | None) -> Any:

@@ -54,7 +54,7 @@ def run(machine: Machine, operator: Operator, args: Any, kwargs: Any) -> Any:
         operator.factory and not any(isinstance(arg, torch.Tensor) for arg in args)
     ):
         kwargs = {**kwargs, "device": torch.device("meta")}
-    largest = _LARGEST.get(operator.packet)
+    largest: Any = _LARGEST.get(operator.packet)
     if largest is not None:
         machine.faults.remark(
             "R505", what=operator.packet, text="a shape that depends on numbers: taken at its largest"

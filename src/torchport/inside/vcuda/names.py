@@ -211,8 +211,9 @@ def statement_at(filename: str, line: int) -> ast.AST | None:
         return None
     best: ast.stmt | None = None
     for node in ast.walk(tree):
-        spans = isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
-        if spans and (best is None or node.lineno >= best.lineno):
+        if not isinstance(node, ast.stmt) or not node.lineno <= line <= (node.end_lineno or node.lineno):
+            continue
+        if best is None or node.lineno >= best.lineno:
             best = node
     if best is None or not hasattr(best, "body"):
         return best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import torch
@@ -10,6 +11,11 @@ from torchport.inside.vcuda import cuda, devices, syncs, tags
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.patches import Patches
 from torchport.inside.vcuda.tags import HOST
+
+# torch.save leaves the storages it wrote in a garbage cycle. In older torch (2.8) the collector then clears their
+# attributes, the tag among them, though a tensor still holds them. It leaves alone what it does not track.
+_untrack = ctypes.pythonapi.PyObject_GC_UnTrack
+_untrack.argtypes, _untrack.restype = (ctypes.py_object,), None
 
 
 def install(patches: Patches, machine: Machine) -> None:
@@ -87,6 +93,7 @@ def _files(patches: Patches, machine: Machine) -> None:
 
     def location(storage: Any) -> str | None:
         untyped = getattr(storage, "_untyped_storage", storage)
+        _untrack(untyped)
         text = device_text(untyped)
         return None if text == "cpu" else text
 

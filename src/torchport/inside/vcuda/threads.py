@@ -8,6 +8,8 @@ from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+import torch
+
 from torchport.inside.vcuda import tags
 from torchport.inside.vcuda.floor import Floor
 from torchport.inside.vcuda.machine import Machine
@@ -36,7 +38,26 @@ def install(patches: Patches, machine: Machine, floor: Floor) -> None:
     # A fork handler cannot be taken back: it looks at the flag instead.
     os.register_at_fork(after_in_child=forked)
     patches.on_undo(lambda: alive.__setitem__(0, False))
+    _after_fork(patches, machine)
     _queues(patches, machine)
+
+
+def _after_fork(patches: Patches, machine: Machine) -> None:
+    """The first use of a card in a child that was forked after its parent had used one: refused, or healed for good."""
+    raw = torch.cuda._lazy_init
+
+    def lazy_init() -> None:
+        if machine.forked:
+            try:
+                raw()
+            except RuntimeError as error:
+                said = str(error)
+                machine.faults.refuse("R107", said, RuntimeError, op="fork")
+                machine.forked = False
+                return
+        raw()
+
+    patches.set(torch.cuda, "_lazy_init", lazy_init)
 
 
 def _queues(patches: Patches, machine: Machine) -> None:
