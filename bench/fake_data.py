@@ -140,6 +140,28 @@ def shapenet(folder: str, count: str = "12", points: str = "300") -> None:
         write(f"{folder}/train_test_split/shuffled_{split}_file_list.json", json.dumps(names))
 
 
+def pascal_voc(images: str = "8") -> None:
+    """~/data/VOCdevkit with one box an image, and a weights file for the base network of ssd.pytorch."""
+    import torch
+
+    sys.path.insert(0, ".")
+    home = Path("~/data").expanduser()
+    write(f"{home}/coco/coco_labels.txt", Path("data/coco_labels.txt").read_text(encoding="utf-8"))
+    box = "<bndbox><xmin>20</xmin><ymin>20</ymin><xmax>80</xmax><ymax>80</ymax></bndbox>"
+    note = f"<annotation><object><name>cat</name><difficult>0</difficult>{box}</object></annotation>"
+    for year in ("2007", "2012"):
+        folder = f"{home}/VOCdevkit/VOC{year}"
+        pictures(f"{folder}/JPEGImages", images)
+        names = [path.stem for path in sorted(Path(folder, "JPEGImages").iterdir())]
+        write(f"{folder}/ImageSets/Main/trainval.txt", "\n".join(names) + "\n")
+        for name in names:
+            write(f"{folder}/Annotations/{name}.xml", note)
+    from ssd import base, vgg
+
+    Path("weights").mkdir(exist_ok=True)
+    torch.save(torch.nn.ModuleList(vgg(base["300"], 3)).state_dict(), "weights/vgg16_reducedfc.pth")
+
+
 def sine(path: str, count: str = "8", length: str = "60") -> None:
     """Shifted sine waves, as time_sequence_prediction's generate_sine_wave.py writes them."""
     import torch

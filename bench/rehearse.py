@@ -71,8 +71,18 @@ def fake(work: Workload) -> Any:
     """torch's own: fake tensors, with the memory tracker on top."""
     from torch.distributed._tools.mem_tracker import MemTracker
 
-    with FakeTensorMode(), MemTracker():
-        yield None
+    with FakeTensorMode(), MemTracker() as tracker:
+        yield tracker
+
+
+def restarted(tracker: Any, step: Step) -> Step:
+    """MemTracker wants its statistics reset before each step."""
+
+    def one() -> None:
+        tracker.reset_mod_stats()
+        step()
+
+    return one
 
 
 def timed(step: Step, count: int) -> float:
@@ -100,8 +110,10 @@ def measure(work: Workload, rounds: int) -> dict[str, Any]:
             try:
                 with context as session:
                     step = training_step(work, device)
+                    if name == "fake":
+                        step = restarted(session, step)
                     step()
-                    if session is not None:
+                    if name == "rehearsal":
                         before = dispatched(session)
                         step()
                         operators = dispatched(session) - before

@@ -141,7 +141,7 @@ WORKLOADS = (
         "GPT-2 small, 1,024 tokens, shapes only",
         Gpt2,
         lambda: (torch.randint(0, 50257, (1, 1024)), torch.randint(0, 50257, (1024,))),
-        steps=3,
+        steps=1,
         shapes_only=True,
     ),
 )

@@ -6,6 +6,7 @@ import gymnasium
 class _Old:
     def __init__(self, env):
         self._env = env
+        env.reset(seed=0)  # scripts of that time rarely seed it, and runs are compared
         self.observation_space, self.action_space = env.observation_space, env.action_space
 
     def seed(self, seed):

@@ -31,9 +31,11 @@ def _observed(records: tuple[Record, ...]) -> list[Finding]:
             key = _identity(observation)
             before = seen.get(key)
             if before is None:
-                seen[key] = replace(rehearsal_words.finding(observation), ranks=ranks)
+                # What concerns the ranks together stands in rank 0's record, and names the ranks itself.
+                own = () if observation.id in _OF_THE_RUN else ranks
+                seen[key] = replace(rehearsal_words.finding(observation), ranks=own)
             else:
-                ranks_seen = tuple(sorted({*before.ranks, *ranks}))
+                ranks_seen = tuple(sorted({*before.ranks, *ranks})) if before.ranks else ()
                 seen[key] = replace(before, count=before.count + observation.count, ranks=ranks_seen)
     return list(seen.values())
 

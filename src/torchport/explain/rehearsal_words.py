@@ -34,6 +34,7 @@ _RANK_STATES = {
     "enter": mark("rank {rank} waits in {op} {shapes}"),
     "leave": mark("rank {rank} is past {op} {shapes}"),
     "died": mark("rank {rank} died, with exit code {code}"),
+    "gone": mark("rank {rank} died"),
     "ended": mark("rank {rank} ended before the others"),
 }
 

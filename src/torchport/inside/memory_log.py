@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchport.inside.places import Place
+from torchport.inside.places import Place, variables
 from torchport.inside.vcuda.machine import Gpu
 from torchport.inside.vcuda.tags import tag_of
 
@@ -91,7 +91,7 @@ def _modules(frames: Iterable[FrameType]) -> dict[int, str]:
     """id(parameter) -> path of its module, for the modules that the user's running functions hold."""
     found: dict[int, str] = {}
     for frame in frames:
-        for value in [*frame.f_locals.values(), *frame.f_globals.values()]:
+        for value in [*variables(frame).values(), *frame.f_globals.values()]:
             if isinstance(value, torch.nn.Module):
                 for name, parameter in value.named_parameters():
                     found.setdefault(id(parameter), name.rpartition(".")[0] or type(value).__name__)

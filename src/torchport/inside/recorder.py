@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from torchport.inside import memory_log
+from torchport.inside import memory_log, postmortem
 from torchport.inside.places import Place, Places
 from torchport.inside.run import StopRehearsal
 from torchport.inside.vcuda import Session
@@ -272,10 +272,13 @@ class Recorder:
             self._ended = True
             if self._memory is not None:
                 self._write_memory()
-            self._write_totals()
             said = None
             if error is not None:
-                said = {"type": type(error).__name__, "message": str(error), "site": self._error_site(error)}
+                place = self._error_place(error)
+                said = {"type": type(error).__name__, "message": str(error), "site": self.site(place)}
+                if self.session is not None:
+                    postmortem.note(self.session.machine.faults, error, place)
+            self._write_totals()
             self.writer.write(
                 {
                     "kind": "exit",
@@ -287,11 +290,11 @@ class Recorder:
             )
             self.writer.flush()
 
-    def _error_site(self, error: BaseException) -> int | None:
+    def _error_place(self, error: BaseException) -> Place | None:
         """Where in the user's source an exception came up last."""
         trace, found = error.__traceback__, None
         while trace is not None:
             if self.places.is_project(trace.tb_frame.f_code.co_filename):
                 found = (trace.tb_frame.f_code, trace.tb_lineno)
             trace = trace.tb_next
-        return self.site(found)
+        return found

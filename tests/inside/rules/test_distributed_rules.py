@@ -14,7 +14,10 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
-pytestmark = pytest.mark.filterwarnings("ignore:barrier")  # it would like a device_id
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:barrier", "ignore:No device id is provided"),  # it would like one
+    pytest.mark.filterwarnings("ignore:.torch.cpu.amp.autocast:FutureWarning"),  # torch 2.4's own, in checkpoint
+]
 
 SOURCE = Path(__file__).parents[3] / "src"
 
@@ -293,5 +296,6 @@ def test_row_79_two_ranks_on_one_gpu(tmp_path):
 
 @pytest.mark.full
 def test_row_79_a_gpu_each(tmp_path):
-    outputs = [output.strip() for output, _ in two_ranks(tmp_path, "own")]
+    # The gloo of torch 2.8 prints that it is connected.
+    outputs = [output.strip().split("\n")[-1] for output, _ in two_ranks(tmp_path, "own")]
     assert outputs == ["cuda:0 [3.0, 3.0]", "cuda:1 [3.0, 3.0]"]

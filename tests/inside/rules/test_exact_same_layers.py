@@ -287,11 +287,11 @@ def test_refused(case, session):
     case.check()
 
 
-def test_row_14_hypot_was_exact_until_torch_2_7(session):
+def test_row_14_hypot_was_exact_until_torch_2_9(session):
     def mixed():
         return torch.hypot(ones(3, device=CUDA), scalar())
 
-    if torch_at_least("2.8"):
+    if torch_at_least("2.10"):
         assert mixed().device == torch.device(CUDA)
     else:
         with pytest.raises(RuntimeError, match="in method wrapper_CUDA_hypot"):

@@ -7,7 +7,10 @@ memory, which is where virtual cards are.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from importlib import import_module
 from types import SimpleNamespace
@@ -17,6 +20,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchport.inside.vcuda import cuda, devices, functional, gloo, replicas
+from torchport.inside.vcuda.builds import TORCH
 from torchport.inside.vcuda.collectives import Collectives, Group
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.patches import Patches
@@ -53,6 +57,23 @@ class _Options:
         self._timeout = _NCCL_TIMEOUT
 
 
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Some versions of gloo tell on standard output that they have connected, which NCCL does not."""
+    if not (2, 5) <= TORCH < (2, 9):
+        yield
+        return
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def _stand_in(machine: Machine) -> Any:
     base: Any = torch._C._distributed_c10d.ProcessGroupGloo
 
@@ -73,7 +94,8 @@ def _stand_in(machine: Machine) -> Any:
             if isinstance(options, timedelta):
                 options, timeout = None, options
             self._nccl_options = options or _Options()
-            super().__init__(store, rank, size, timeout=timeout or self._nccl_options._timeout)
+            with _silence():
+                super().__init__(store, rank, size, timeout=timeout or self._nccl_options._timeout)
 
         @property
         def options(self) -> Any:
@@ -177,7 +199,11 @@ def _coalescing(patches: Patches, collectives: Collectives, cls: Any) -> None:
         if not group.nccl:
             return raw_end(self, device)
         works, group.coalescing = group.coalescing or [], None
-        return gloo.together(works)
+        handle = gloo.together(works)
+        calls = [collectives.waiting.pop(work) for work in works if work in collectives.waiting]
+        if calls:
+            collectives.waiting[handle] = calls[0]
+        return handle
 
     patches.set(cls, "_start_coalescing", start)
     patches.set(cls, "_end_coalescing", end)

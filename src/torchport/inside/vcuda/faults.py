@@ -96,9 +96,11 @@ class Faults:
         if fatal or self.machine.options.strict:
             raise error(text)
 
-    def remark(self, id: str, what: str, text: str = "", severity: str = "info", **extra: Any) -> None:
-        """Notes something that is not a fault, once a place."""
-        place = self.machine.places.here()
+    def remark(
+        self, id: str, what: str, text: str = "", severity: str = "info", place: Place | None = None, **extra: Any
+    ) -> None:
+        """Notes something that is not a clash of devices, once a place (the one that runs, unless it is given)."""
+        place = place or self.machine.places.here()
         key = (id, place, what)
         known = self.seen.get(key)
         if known is not None:

@@ -98,10 +98,11 @@ class Floor(TorchDispatchMode):
         """Gives new storages their device; storages already tagged are views or written operands."""
         cls = out.__class__
         if cls is _Tensor or isinstance(out, _Tensor):
+            if cls is FakeTensor:
+                return  # from a FakeTensorMode, which sees the call after us: nothing is there
             if cls not in tags.PLAIN and hasattr(out, "__tensor_flatten__"):
-                if cls is not FakeTensor:
-                    self.tag(operator, tags.parts(out), device)
-                return  # a FakeTensorMode sees the call after us: nothing is there
+                self.tag(operator, tags.parts(out), device)
+                return
             try:
                 storage = storage_of(out)
             except (NotImplementedError, RuntimeError):
@@ -204,6 +205,7 @@ def _dispatch(self: Floor, func: Any, types: Any, args: Any = (), kwargs: Any = 
     if operator.special is not None:
         return operator.special(self, operator, args, kwargs)
     device = _NONE
+    agree = True
     try:
         for arg in args:
             cls = arg.__class__
@@ -216,8 +218,7 @@ def _dispatch(self: Floor, func: Any, types: Any, args: Any = (), kwargs: Any = 
                         tag = storage_of(item)._vcuda
                         found = HOST if tag is None else tag.device
                         if found != device:
-                            if device != _NONE:
-                                return self.judge(operator, args, kwargs)
+                            agree = agree and device == _NONE
                             device = found
                 continue
             elif isinstance(arg, _Tensor):
@@ -225,19 +226,19 @@ def _dispatch(self: Floor, func: Any, types: Any, args: Any = (), kwargs: Any = 
             else:
                 continue
             if found != device:
-                if device != _NONE:
-                    return self.judge(operator, args, kwargs)
+                agree = agree and device == _NONE
                 device = found
         if kwargs:
             for arg in kwargs.values():
                 if isinstance(arg, _Tensor):
                     found = tags.device_of(arg)
                     if found != device:
-                        if device != _NONE:
-                            return self.judge(operator, args, kwargs)
+                        agree = agree and device == _NONE
                         device = found
     except (NotImplementedError, RuntimeError):
-        return self.judge(operator, args, kwargs)  # an operand without a storage of its own: sparse, wrapped
+        agree = False  # an operand without a storage of its own: sparse, wrapped
+    if not agree:
+        return self.judge(operator, args, kwargs)
     if operator.factory:
         pending = self.local.pending
         asked = kwargs.get("device")

@@ -20,6 +20,7 @@ Actions = list[Callable[[], Any]]  # what is to be done once the data is there
 _empty = torch._C._VariableFunctions.empty  # torch.empty is the virtual device's own
 _Future: Any = torch._C.Future
 _then = _Future.then
+_wait: Any = torch._C._distributed_c10d.Work.wait if torch.distributed.is_available() else None
 # Types whose bytes gloo does not carry, though NCCL does.
 _AS_BYTES = frozenset(getattr(torch, name) for name in dir(torch) if name.startswith("float8_"))
 _REDUCES = ("allreduce_", "reduce_", "_reduce_")
@@ -67,9 +68,11 @@ def exchange(pg: Any, value: int) -> list[int]:
 
 def together(handles: list[Any]) -> Any:
     """One Work for several."""
-    futures = [handle.get_future() for handle in handles]
-    joined = torch._C._collect_all(futures)
-    return torch._C._distributed_c10d._create_work_from_future(joined)
+    try:
+        future = torch._C._collect_all([handle.get_future() for handle in handles])
+    except RuntimeError:  # of send and recv, which have no future
+        future = _waited_for(handles, [])
+    return torch._C._distributed_c10d._create_work_from_future(future)
 
 
 def _written(name: str, key: str) -> bool:
@@ -135,18 +138,19 @@ def _chained(script: Any, after: Actions) -> tuple[Any, Any]:
     try:
         future = _then(handle.get_future(), finish)
     except RuntimeError:  # of send and recv, which have no future
-        future = _waited_for(handle, after)
+        future = _waited_for([handle], after)
     handle = c10d._create_work_from_future(future)
     return handle.boxed(), handle
 
 
-def _waited_for(handle: Any, after: Actions) -> Any:
+def _waited_for(handles: list[Any], after: Actions) -> Any:
     future: Any = torch.futures.Future()
 
     @torch.no_grad()
     def wait() -> None:
         try:
-            handle.wait()
+            for handle in handles:
+                _wait(handle)
             for action in after:
                 action()
         except Exception as error:

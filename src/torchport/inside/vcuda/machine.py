@@ -119,8 +119,8 @@ class Machine:
         # (place, direction, pinned, non_blocking) -> (count, bytes)
         self.transfers: dict[tuple[Place | None, str, bool, bool], tuple[int, int]] = {}
         self.moved = {"h2d": [0, 0], "d2h": [0, 0], "d2d": [0, 0]}  # count and bytes since the last step
-        # place -> (tag, version) of the tensor last sent to a card from there, and how often in a row
-        self.sent: dict[Place | None, tuple[Any, int]] = {}
+        # place -> tag and state of the tensor last sent to a card from there, and how often in a row
+        self.sent: dict[Place | None, tuple[Any, Any, int]] = {}
         self.draws: dict[tuple[Place | None, str], int] = {}  # random numbers drawn on the device
         self.step = 0
         self.healed = False  # a forward fault was healed: what backward meets may follow from it

@@ -141,10 +141,11 @@ def _remarks(machine: Machine, tensor: Any, non_blocking: bool) -> None:
         machine.faults.remark("R202", what="non_blocking", text="no effect on memory that is not pinned")
     if tag is None or tensor.dim() == 0:
         return
-    place, state = machine.places.here(), (id(tag), _version(tensor), tensor.storage_offset(), tensor.shape)
-    before, times = machine.sent.get(place, (None, 0))
-    times = times + 1 if before == state else 1
-    machine.sent[place] = (state, times)
+    place = machine.places.here()
+    state = (_version(tensor), tensor.storage_offset(), tensor.shape)
+    last, before, times = machine.sent.get(place, (None, None, 0))
+    times = times + 1 if last is tag and before == state else 1
+    machine.sent[place] = (tag, state, times)
     if times == _OFTEN:
         machine.faults.repeated(tensor)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from torchport.inside.places import variables
 from torchport.inside.vcuda import tags
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.rules import Operand, device_name
@@ -122,7 +123,7 @@ def name_of(tensor: Any, frames: list[FrameType]) -> str | None:
             if name is not None:
                 return name
     for frame in frames[:1]:
-        for text, value in list(frame.f_locals.items()):
+        for text, value in list(variables(frame).items()):
             if isinstance(value, torch.Tensor) and _shares(value, storage):
                 return text
     return None
@@ -161,7 +162,7 @@ def _expressions(frame: FrameType) -> Iterator[tuple[str, Any]]:
 
 def _value(node: ast.AST, frame: FrameType) -> Any:
     if isinstance(node, ast.Name):
-        return frame.f_locals.get(node.id, frame.f_globals.get(node.id, _MISSING))
+        return variables(frame).get(node.id, frame.f_globals.get(node.id, _MISSING))
     if isinstance(node, ast.Attribute):
         base = _value(node.value, frame)
         return _MISSING if base is _MISSING else _attribute(base, node.attr)

@@ -76,4 +76,7 @@ def raise_oom(machine: Machine, gpu: Gpu, requested_bytes: int) -> NoReturn:
     for observer in machine.oom_observers:
         observer(gpu.index, requested_bytes, gpu.allocated, gpu.capacity_bytes - gpu.context_bytes - gpu.allocated)
     cuda: Any = torch.cuda
+    faults: Any = getattr(machine, "faults", None)
+    if faults is not None:
+        faults.refuse("R301", text, cuda.OutOfMemoryError, remedy="smaller", op="allocate", fatal=True)
     raise cuda.OutOfMemoryError(text)

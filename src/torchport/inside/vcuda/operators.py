@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchport.inside.vcuda.builds import TORCH
 from torchport.inside.vcuda.exactsame import Check
 
 # Operators that wait for the device. The first group tells torch.cuda.set_sync_debug_mode, mostly by reading a
@@ -26,6 +27,8 @@ SYNCS_REPORTED = frozenset(
         "aten::histc",
         "aten::repeat_interleave",
         "aten::_linalg_check_errors",
+        # Its checks of the weights are read on the host there, later by ``_assert_async`` on the card.
+        *(["aten::multinomial"] if TORCH < (2, 5) else []),
     }
 )
 SYNCS_SILENT = frozenset({"aten::unique_dim", "aten::unique_dim_consecutive", "aten::_coalesce"})

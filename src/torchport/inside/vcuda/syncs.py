@@ -12,10 +12,15 @@ from typing import Any
 import torch
 
 from torchport.inside.vcuda import tags
+from torchport.inside.vcuda.builds import TORCH
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.operators import Operator
 
 _DEBUG_TEXT = "called a synchronizing CUDA operation"
+
+# Older torch moves what it found in a mask on the host as it moves any index there; newer, from pinned memory
+# (expandTensors in ATen/native/IndexingUtils.h of the wheels).
+_MASK_WAITS = TORCH < (2, 9)
 
 
 def note(machine: Machine, operator: Operator) -> None:
@@ -63,6 +68,6 @@ def indexing_waits(indices: Any, value: Any, device: int) -> bool:
         host = tags.device_of(index) == tags.HOST
         if mask and not host:
             return value is None or value.numel() != 1
-        if host and not mask:
+        if host and (_MASK_WAITS or not mask):
             return True
     return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import subprocess
 import threading
 from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
@@ -40,6 +42,22 @@ def install(patches: Patches, machine: Machine, floor: Floor) -> None:
     patches.on_undo(lambda: alive.__setitem__(0, False))
     _after_fork(patches, machine)
     _queues(patches, machine)
+    _programs(patches, machine)
+
+
+def _programs(patches: Patches, machine: Machine) -> None:
+    """Other Python programs that the script starts run without virtual cards: said, not followed."""
+    raw = subprocess.Popen.__init__
+
+    @functools.wraps(raw)
+    def start(self: Any, args: Any, *rest: Any, **options: Any) -> None:
+        first = args if isinstance(args, (str, bytes, os.PathLike)) else next(iter(args), "")
+        program = os.path.basename(os.fsdecode(first).split(" ")[0])
+        if program.startswith(("python", "torchrun")):
+            machine.faults.remark("R507", what=program, text="it runs outside of the rehearsal")
+        raw(self, args, *rest, **options)
+
+    patches.set(subprocess.Popen, "__init__", start)
 
 
 def _after_fork(patches: Patches, machine: Machine) -> None:
@@ -66,24 +84,31 @@ def _queues(patches: Patches, machine: Machine) -> None:
     import torch.multiprocessing.reductions  # registers torch's own reducers
 
     for cls in (torch.Tensor, torch.nn.Parameter):
-        original = table.get(cls)
-        if original is not None:
-            patches.set_item(table, cls, _reducer(original))
+        patches.set_item(table, cls, _with_device(table[cls]))
+    patches.set_item(table, torch.UntypedStorage, _as_host(table[torch.UntypedStorage]))
 
 
-def _reducer(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _with_device(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def reduce(tensor: Any) -> Any:
         device = tags.device_of(tensor)
         if device < 0:
             return original(tensor)
-        storage = tags.storage_of(tensor)
-        tag = storage._vcuda
-        storage._vcuda = None  # torch would share a CUDA storage by an IPC handle
+        rebuild, args = _as_host(original)(tensor)
+        return received, (device, rebuild, args)
+
+    return reduce
+
+
+def _as_host(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """torch would share what is on a card by a handle of the driver's; host memory goes through a file."""
+
+    def reduce(item: Any) -> Any:
+        storage = item if isinstance(item, torch.UntypedStorage) else tags.storage_of(item)
+        tag, storage._vcuda = storage._vcuda, None
         try:
-            rebuild, args = original(tensor)
+            return original(item)
         finally:
             storage._vcuda = tag
-        return received, (device, rebuild, args)
 
     return reduce
 
