@@ -190,6 +190,7 @@ MAKERS: dict[str, Callable[..., None]] = {
         enwik8,
         launcher,
         masks,
+        pascal_voc,
         pictures,
         shapenet,
         sine,

@@ -14,8 +14,8 @@ from torchport.text import _, binary_size, mark
 
 # A place that waits fewer times in all says nothing about steps.
 _LEAST_WAITS = 3
-# A value read once a step is how people log a loss; from here on a place waits more than once a step.
-_OFTEN = 1.5
+# A value or two read a step is how people log a loss; from here on it slows the step down.
+_OFTEN = 2.5
 # Copies to the GPU are shown as transfers; what the loss scaler reads, no change of the user's can spare.
 _UNAVOIDABLE = frozenset({"copy h2d", "GradScaler"})
 _LEAST_GROWTHS = 5

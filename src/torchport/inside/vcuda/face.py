@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from torchport.inside.vcuda import factories, moves, syncs, tags
+from torchport.inside.vcuda.builds import TORCH
 from torchport.inside.vcuda.faults import operand
 from torchport.inside.vcuda.handwritten import set_storage_text, type_string
 from torchport.inside.vcuda.machine import Machine
@@ -23,8 +24,16 @@ def install(patches: Patches, machine: Machine) -> None:
     _properties(patches, machine)
     _to_host(patches, machine)
     _writes(patches, machine)
+    if TORCH < (2, 8):
+        patches.set(torch.Tensor, "as_subclass", _as_subclass)
     for name in ("new_tensor", "new_empty", "new_zeros", "new_ones", "new_full", "new_empty_strided", "new"):
         patches.set(torch.Tensor, name, factories.method(machine, getattr(torch.Tensor, name), name))
+
+
+def _as_subclass(self: Any, cls: type) -> Any:
+    """In torch 2.4 a mode that sees the alias being made keeps it from becoming a tensor of another class."""
+    with torch._C._DisableTorchDispatch():
+        return _Base.as_subclass(self, cls)
 
 
 def _properties(patches: Patches, machine: Machine) -> None:

@@ -79,7 +79,7 @@ class Faults:
         operands = list(operands)
         place = self.machine.places.here()
         tag = tags.tag_of(offender.tensor) if offender is not None else None
-        key = (id, place, tag.birth.place if tag else None, op, offender.name if offender else None)
+        key = (id, place, names.birth(tag, place)[0] if tag else None, op, offender.name if offender else None)
         known = self.seen.get(key)
         if known is not None:
             known.count += 1
@@ -128,7 +128,10 @@ class Faults:
             return
         for operand in clash.operands:
             tag = tags.tag_of(operand.tensor)
-            if operand.device == tags.HOST and tag is not None and tag.origin.kind in ("parameter", "buffer"):
+            kept = tag is not None and tag.origin.kind in ("parameter", "buffer")
+            # What is written to holds the result from now on, which is meant to be on the card.
+            written = operand.out and clash.offender is not None and operand.tensor is clash.offender.tensor
+            if operand.device == tags.HOST and (kept or written):
                 tags.put(self.machine, operand.tensor, target)
 
     def not_on_cuda(self, operator: Operator, tensor: Any) -> None:

@@ -72,6 +72,8 @@ class Floor(TorchDispatchMode):
             out = func(*args, **kwargs)
         if operator.fresh:
             self.tag(operator, out, device)
+            if device == HOST and args and out.__class__ is _Tensor:
+                self.inherit(args[0], out)
         elif operator.writes_out:
             self.resized(out)
         return out
@@ -121,6 +123,13 @@ class Floor(TorchDispatchMode):
                 if item is not None:
                     self.tag(operator, item, HOST if index in operator.host_results else device)
 
+    def inherit(self, source: Any, result: Any) -> None:
+        """A host result remembers where its first operand came from."""
+        if source.__class__ is _Tensor and result.layout is torch.strided and source.layout is torch.strided:
+            made, given = storage_of(result)._vcuda, storage_of(source)._vcuda
+            if made is not None and given is not None and made is not given:
+                tags.descend(made.birth, given.birth)
+
     def resized(self, out: Any) -> None:
         """An out= tensor may have grown."""
         for tensor in out if isinstance(out, (tuple, list)) else (out,):
@@ -147,9 +156,17 @@ class Floor(TorchDispatchMode):
         if rule is handwritten.index_put and argument(operator, args, kwargs, "accumulate"):
             rule = handwritten.index_put_accumulate
         verdict = rule(operator, found)
-        if verdict.clash is not None:
-            verdict.clash.operands = found
-            self.machine.faults.clash(operator, verdict.clash)
+        result = verdict.device
+        for _ in found:  # each clash is recorded and healed, until CUDA would accept the call
+            clash = verdict.clash
+            if clash is None:
+                break
+            clash.operands = found
+            self.machine.faults.clash(operator, clash)
+            if clash.offender is None or not rules.heal(found, clash.offender):
+                break
+            verdict = rule(operator, found)
+        verdict.device = result
         if verdict.device == handwritten.MIXED:
             return self.run_mixed(operator, args, kwargs)
         if self.shapes_only:

@@ -67,7 +67,8 @@ def index(operator: Operator, found: list[Operand]) -> Verdict:
                 "indices should be either on cpu or on the same device as the indexed tensor "
                 f"({device_name(self.device)})"
             )
-            return Verdict(self.device, Clash(text, operand, id="R103", remedy="to-cpu-or-move-indexed"))
+            # Healed as if what is indexed were on the card: what follows is meant to run there.
+            return Verdict(operand.device, Clash(text, operand, id="R103", remedy="to-cpu-or-move-indexed"))
     return Verdict(self.device)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from torchport.inside.places import variables
+from torchport.inside.places import Place, variables
 from torchport.inside.vcuda import tags
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.rules import Operand, device_name
@@ -52,10 +52,20 @@ def _same(operand: Operand, offender: Operand | None) -> bool:
     return offender is not None and operand.tensor is offender.tensor
 
 
+def birth(tag: tags.Tag, place: Place | None) -> tuple[Place | None, str]:
+    """Where a tensor was made and by what; of one made in the running line, what it was made from."""
+    origin = tag.birth
+    if origin.parent is not None and origin.place == place:
+        return origin.parent
+    return origin.place, origin.op
+
+
 def _tensor(operand: Operand, frames: list[FrameType]) -> dict[str, Any]:
     tag = tags.tag_of(operand.tensor)
     name = name_of(operand.tensor, frames)
     origin = tag.birth if tag is not None else None
+    here = (frames[0].f_code, frames[0].f_lineno) if frames else None
+    made = birth(tag, here) if tag is not None else (None, None)
     return {
         "name": name,
         "device": device_name(operand.device),
@@ -63,8 +73,8 @@ def _tensor(operand: Operand, frames: list[FrameType]) -> dict[str, Any]:
         "shape": [int(length) for length in operand.tensor.shape],
         "dtype": str(operand.tensor.dtype).removeprefix("torch."),
         "kind": origin.kind if origin else None,
-        "born": origin.place if origin else None,
-        "born_by": origin.op if origin else None,
+        "born": made[0],
+        "born_by": made[1],
         "moved": tag.moved if tag else None,
         "moved_by": (tag.moved_by or None) if tag else None,
     }

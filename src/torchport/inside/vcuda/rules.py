@@ -55,6 +55,18 @@ class Verdict:
     clash: Clash | None = None
 
 
+def heal(found: list[Operand], offender: Operand) -> bool:
+    """Takes the offender for moved to where the others are. False if it is not among the operands."""
+    others = [o.device for o in found if o.tensor is not offender.tensor]
+    target = next((device for device in others if device >= 0 and device != offender.device), None)
+    moved = [o for o in found if o.tensor is offender.tensor]
+    if target is None or not moved:
+        return False
+    for operand in moved:
+        operand.device = target
+    return True
+
+
 def device_name(device: int) -> str:
     """The device as CUDA's messages print it."""
     return f"cuda:{device}" if device >= 0 else "cpu"

@@ -23,13 +23,19 @@ storage_of = torch._C.TensorBase.untyped_storage  # not the attribute of a subcl
 class Origin:
     """Where a storage came from, and what it is used for (set when an optimizer claims it)."""
 
-    __slots__ = ("kind", "module", "op", "place")
+    __slots__ = ("kind", "module", "op", "parent", "place")
 
     def __init__(self, place: Place | None, op: str) -> None:
         self.place = place
         self.op = op
         self.kind = "activation"
         self.module: str | None = None
+        self.parent: tuple[Place | None, str] | None = None  # place and maker of what a host result was made from
+
+
+def descend(origin: Origin, source: Origin) -> None:
+    """Says that ``origin`` was computed from ``source``: from its place, or from where that came if it is the same."""
+    origin.parent = source.parent if source.place == origin.place else (source.place, source.op)
 
 
 class Tag:
