@@ -33,6 +33,19 @@ class Cube(torch.autograd.Function):
         return gradient * 3 * x**2
 
 
+class Named(torch.Tensor):
+    """A subclass that only carries a name."""
+
+
+def subclassed(device):
+    leaf = r(device, 3).requires_grad_()
+    x = leaf.as_subclass(Named)
+    y = (x.to(device) * x.detach().clone()).exp()
+    y.sum().backward()
+    assert isinstance(y, Named)
+    return y.as_subclass(torch.Tensor), leaf.grad
+
+
 def hooks(device):
     model = mlp(device)
     seen = []
@@ -138,6 +151,7 @@ TABLE = {
         gradients(nn.Linear(3, 2).to(d), Cube.apply(r(d, 3).requires_grad_()).sum()) and r(d, 1)
     ),
     "autograd.Function, gradient": lambda d: torch.autograd.grad(Cube.apply(x := r(d, 3).requires_grad_()).sum(), x),
+    "Tensor subclass": subclassed,
     "hooks": hooks,
     "double backward": double_backward,
     "gradcheck": gradchecked,

@@ -160,8 +160,7 @@ REFUSED = {
     "scatter to nowhere": (lambda x: comm.scatter(x, []), "Expected at least one device to scatter to"),
     "unequal lists": (
         lambda x: comm.scatter(x, [0, 1], [6]),
-        "Expected devices and chunk_sizes to be of same length, but got "
-        "len(devices) = 2 and len(chunk_sizes) = 1",
+        "Expected devices and chunk_sizes to be of same length, but got len(devices) = 2 and len(chunk_sizes) = 1",
     ),
 }
 

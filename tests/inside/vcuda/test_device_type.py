@@ -34,21 +34,16 @@ def test_same(name):
 
 @pytest.mark.parametrize(("args", "error"), [(("foo",), RuntimeError), ((), TypeError), ((1.5,), TypeError)])
 def test_torch_words_what_is_wrong(args, error):
-    texts = []
-    for entered in (False, True):
-        with virtual_cuda() if entered else pytest.raises(error) as caught:
-            if entered:
-                with pytest.raises(error) as caught:
-                    torch.device(*args)
-            else:
-                torch.device(*args)
-        texts.append(str(caught.value))
-    assert texts[0] == texts[1]
+    with pytest.raises(error) as plain:
+        torch.device(*args)
+    with virtual_cuda(), pytest.raises(error) as virtual:
+        torch.device(*args)
+    assert str(virtual.value) == str(plain.value)
 
 
 def test_undone():
     before = torch.device.__new__
     with virtual_cuda():
-        assert torch.device.__new__ is not before or not hasattr(torch._C, "_cpu")
+        torch.device(0)
     assert torch.device.__new__ is before
     assert torch.device("cuda:1") == torch.device("cuda", 1)

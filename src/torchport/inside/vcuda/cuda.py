@@ -53,9 +53,11 @@ def check_index(machine: Machine, index: int) -> int:
     if not 0 <= index < device_count(machine):
         error = invalid_device()
         faults: Any = getattr(machine, "faults", None)
-        if faults is not None:
-            faults.refuse("R106", str(error), type(error), remedy="device-index", op=f"cuda:{index}", fatal=True)
-        raise error
+        if faults is None or device_count(machine) == 0:
+            raise error
+        # Healed, the card is the current one: the run goes on to its next fault.
+        faults.refuse("R106", str(error), type(error), remedy="device-index", op=f"cuda:{index}")
+        return machine.current
     return index
 
 
@@ -105,8 +107,7 @@ def _devices(patches: Patches, machine: Machine) -> None:
     def exchange_device(index: int) -> int:
         if index < 0:
             return -1
-        check_index(machine, index)
-        before, machine.current = machine.current, index
+        before, machine.current = machine.current, check_index(machine, index)
         return before
 
     def set_device(index: int) -> None:

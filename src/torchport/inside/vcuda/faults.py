@@ -10,10 +10,11 @@ import torch
 
 from torchport.inside.places import Place
 from torchport.inside.vcuda import names, tags
+from torchport.inside.vcuda.builds import TORCH
 from torchport.inside.vcuda.cuda_errors import cuda_error
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.operators import Operator
-from torchport.inside.vcuda.rules import TORCH, Clash, Operand, device_name
+from torchport.inside.vcuda.rules import Clash, Operand, device_name
 
 
 @dataclass(slots=True)
@@ -79,7 +80,9 @@ class Faults:
         operands = list(operands)
         place = self.machine.places.here()
         tag = tags.tag_of(offender.tensor) if offender is not None else None
-        key = (id, place, names.birth(tag, place)[0] if tag else None, op, offender.name if offender else None)
+        key: Any = (id, place, names.birth(tag, place)[0] if tag else None, op, offender.name if offender else None)
+        if tag is not None and tag.origin.kind in ("parameter", "buffer"):
+            key = (*key[:3], "module")  # a module left behind is one fault, however many tensors it holds
         known = self.seen.get(key)
         if known is not None:
             known.count += 1
@@ -128,7 +131,8 @@ class Faults:
             return
         for operand in clash.operands:
             tag = tags.tag_of(operand.tensor)
-            kept = tag is not None and tag.origin.kind in ("parameter", "buffer")
+            trained = operand.tensor.requires_grad and operand.tensor.is_leaf
+            kept = trained or (tag is not None and tag.origin.kind in ("parameter", "buffer"))
             # What is written to holds the result from now on, which is meant to be on the card.
             written = operand.out and clash.offender is not None and operand.tensor is clash.offender.tensor
             if operand.device == tags.HOST and (kept or written):

@@ -12,12 +12,11 @@ from typing import Any
 import torch
 
 from torchport.inside.vcuda import tags
+from torchport.inside.vcuda.builds import TORCH
 from torchport.inside.vcuda.operators import Operator
 
 HOST = tags.HOST
 UNBORN = tags.UNBORN
-
-TORCH = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2] if part.isdigit())
 
 
 @dataclass(slots=True)
