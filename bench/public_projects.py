@@ -360,8 +360,14 @@ PROJECTS = (
         part="recurrent-neural-networks/char-rnn",
         steps=2,
     ),
-    Project("ssd.pytorch", ("amdegroot/ssd.pytorch", "5b0b77faa955c1917b0c710d770739ba8fbff9b7"),
-            "train.py --batch_size 2 --num_workers 0", data=("pascal_voc",), steps=1,
-            packages=("numpy", "opencv-python-headless"), stand_ins=("torchvision",),
-            note="default tensors are CUDA tensors; its issue 578: the loader's generator is a CPU generator"),
+    Project(
+        "ssd.pytorch",
+        ("amdegroot/ssd.pytorch", "5b0b77faa955c1917b0c710d770739ba8fbff9b7"),
+        "train.py --batch_size 2 --num_workers 0",
+        data=("pascal_voc",),
+        steps=1,
+        packages=("numpy", "opencv-python-headless"),
+        stand_ins=("torchvision",),
+        note="default tensors are CUDA tensors; its issue 578: the loader's generator is a CPU generator",
+    ),
 )

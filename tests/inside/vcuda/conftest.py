@@ -35,6 +35,10 @@ class Remarks:
     def remark(self, id: str, what: str, text: str) -> None:
         self.seen.append((id, what))
 
+    def refuse(self, id: str, text: str, error: type[BaseException], **told: object) -> None:
+        """As in strict mode: what CUDA refuses is raised."""
+        raise error(text)
+
 
 Facade = Callable[..., AbstractContextManager[Machine]]
 

@@ -1,16 +1,17 @@
 """What two ranks on two virtual cards do together: each case once on both, its answer as JSON.
 
-``python distributed_cases.py RANK PORT OUT`` runs all cases in one process, each in a fresh session and group.
+``python distributed_cases.py RANK FOLDER`` runs all cases in one process, each in a fresh session and group.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 import traceback
 import warnings
+from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -539,29 +540,27 @@ def shapes_only(rank, session):
     return [3, str(next(model.parameters()).grad.device), out.numel()]
 
 
-def run(rank, port, out):
+def run(rank, folder):
     """Runs every case and writes {name: answer}."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    os.environ.update(MASTER_ADDR="10.0.0.1", TORCH_CPP_LOG_LEVEL="ERROR")  # the head node, elsewhere
     answers = {}
-    for number, (name, (function, _, strict, backing, card, options)) in enumerate(CASES.items()):
-        os.environ["MASTER_PORT"] = str(port + number)
+    for name, (function, _, strict, backing, card, options) in CASES.items():
         with virtual_cuda(gpus=WORLD, strict=strict, backing=backing) as session:
             torch.cuda.set_device(rank if card is None else card)
-            options = {"backend": "nccl", **options}
+            options = {"backend": "nccl", "timeout": timedelta(seconds=30), **options}
             if "device_id" in options:
                 options["device_id"] = torch.device("cuda", rank)
+            store = (folder / name.replace(" ", "-")).as_uri()
             try:
-                dist.init_process_group(rank=rank, world_size=WORLD, **options)
+                dist.init_process_group(init_method=store, rank=rank, world_size=WORLD, **options)
                 answers[name] = function(rank, session)
             except Exception:
                 answers[name] = traceback.format_exc(limit=-4)
             if dist.is_initialized():
                 dist.destroy_process_group()
-    with open(out, "w", encoding="utf-8") as file:
-        json.dump(answers, file)
+    (folder / f"{rank}.json").write_text(json.dumps(answers))
 
 
 if __name__ == "__main__":
-    run(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    run(int(sys.argv[1]), Path(sys.argv[2]))

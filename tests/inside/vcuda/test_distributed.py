@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,23 +17,16 @@ from distributed_cases import CASES, WORLD
 pytestmark = pytest.mark.full
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture(scope="session")
 def answers(tmp_path_factory):
     """What both ranks answered to all cases; one pair of processes for all."""
     folder = tmp_path_factory.mktemp("ranks")
     program = Path(__file__).with_name("distributed_cases.py")
-    port = min(free_port(), 60_000)
     source = Path(__file__).parents[3] / "src"
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])}
     ranks = [
         subprocess.Popen(
-            [sys.executable, str(program), str(rank), str(port), str(folder / f"{rank}.json")],
+            [sys.executable, str(program), str(rank), str(folder)],
             env=environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -47,6 +39,8 @@ def answers(tmp_path_factory):
     finally:
         for rank in ranks:
             rank.kill()
+            rank.wait()
+            rank.stdout.close()
     assert [rank.returncode for rank in ranks] == [0] * WORLD, said
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(WORLD)]
 

@@ -39,7 +39,7 @@ class Faults:
     sink: Callable[[Seen], None] | None = None
     consequences: int = 0
 
-    def clash(self, operator: Operator, clash: Clash) -> None:
+    def clash(self, operator: Operator, clash: Clash, further: bool = False) -> None:
         """An operator whose operands CUDA would refuse. Returns after healing; raises in strict mode."""
         machine = self.machine
         backward = machine.local.in_backward > 0
@@ -56,6 +56,7 @@ class Faults:
             clash.offender,
             remedy=clash.remedy,
             op=operator.name,
+            further=further,
         )
         machine.healed = True
         self._move_parameters(clash)
@@ -72,6 +73,7 @@ class Faults:
         op: str = "",
         fatal: bool = False,
         fields: dict[str, Any] | None = None,
+        further: bool = False,
     ) -> None:
         """Records a fault; raises it where nothing can be healed (``fatal``) or in strict mode.
 
@@ -85,7 +87,7 @@ class Faults:
             key = (*key[:3], "module")  # a module left behind is one fault, however many tensors it holds
         known = self.seen.get(key)
         if known is not None:
-            known.count += 1
+            known.count += not further  # the next operand of a call that was counted already
         else:
             told = {
                 "op": op,

@@ -157,12 +157,12 @@ class Floor(TorchDispatchMode):
             rule = handwritten.index_put_accumulate
         verdict = rule(operator, found)
         result = verdict.device
-        for _ in found:  # each clash is recorded and healed, until CUDA would accept the call
+        for position in range(len(found)):  # each clash is recorded and healed, until CUDA would accept the call
             clash = verdict.clash
             if clash is None:
                 break
             clash.operands = found
-            self.machine.faults.clash(operator, clash)
+            self.machine.faults.clash(operator, clash, further=position > 0)
             if clash.offender is None or not rules.heal(found, clash.offender):
                 break
             verdict = rule(operator, found)
