@@ -268,7 +268,7 @@ BACKENDS = {
 def host_and_card(rank, session):
     card, host = filled(1.0), torch.ones(1)
     dist.all_reduce(card)
-    if "nccl" != dist.get_backend():
+    if dist.get_backend() != "nccl":
         dist.all_reduce(host)
     dist.barrier()
     dist.barrier(device_ids=[rank])
