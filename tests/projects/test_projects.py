@@ -12,9 +12,10 @@ import math
 import os
 import re
 import shutil
+import socket
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -106,22 +107,23 @@ def cpu_trace(project: Project, kind: str) -> tuple[tuple[float, ...], ...]:
             virtual=VirtualGpus(DEFAULT_GPU, plain=True),
         )
         (folder / "logs").mkdir()
-        engine = Rehearse(str(private_folder(ENVIRON, folder)), 29871, "plain")
-        processes = engine.processes(plan, folder, ENVIRON)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        processes = Rehearse(str(private_folder(ENVIRON, folder)), port, "plain").processes(plan, folder, ENVIRON)
         with open(os.devnull, "wb") as output:
-            ending = supervise(
-                processes, folder=str(place), environ=ENVIRON, timeout_s=120, output=output.fileno()
-            )
+            ending = supervise(processes, folder=str(place), environ=ENVIRON, timeout_s=120, output=output.fileno())
         assert not any(ending.codes)
         return traces(project, [read(process.record_path) for process in processes])
 
 
-def traces(project: Project, records: list[Record] | tuple[Record, ...]) -> tuple[tuple[float, ...], ...]:
-    for record in records:
-        assert not record.torn
-        assert (len(record.losses), len(record.steps)) == (project.losses, project.steps)
-    assert len(records) == project.ranks
-    return tuple(tuple(loss.value for loss in record.losses) for record in records)
+def traces(project: Project, records: Sequence[Record]) -> tuple[tuple[float, ...], ...]:
+    """The losses of every rank; a worker process that loads data has none."""
+    ranks = [record for record in records if record.losses]
+    counts = [(len(rank.losses), len(rank.steps)) for rank in ranks]
+    assert counts == [(project.losses, project.steps)] * project.ranks
+    assert not any(rank.torn for rank in ranks)
+    return tuple(tuple(loss.value for loss in rank.losses) for rank in ranks)
 
 
 def same(project: Project, kind: str, records: tuple[Record, ...]) -> bool:

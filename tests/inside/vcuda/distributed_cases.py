@@ -268,7 +268,7 @@ BACKENDS = {
 def host_and_card(rank, session):
     card, host = filled(1.0), torch.ones(1)
     dist.all_reduce(card)
-    if dist.get_backend() != "nccl":
+    if torch.device("cpu") in dist.group.WORLD._device_types:
         dist.all_reduce(host)
     dist.barrier()
     dist.barrier(device_ids=[rank])
@@ -531,13 +531,17 @@ def calls_are_told(rank, session):
     return told
 
 
-@case([3, "cuda:0", 8], [3, "cuda:1", 8], backing="meta")
+@case(["cuda:0", 8, [0, 1]], ["cuda:1", 8, [0, 1]], backing="meta")
 def shapes_only(rank, session):
     model = DistributedDataParallel(network().cuda(), device_ids=[rank])
-    model(batch(rank).cuda()).sum().backward()
-    out = torch.empty(8, device="cuda")
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(2):
+        model(batch(rank).cuda()).sum().backward()
+        optimizer.step()
+    out, seen = torch.empty(8, device="cuda"), [None] * WORLD
     dist.all_gather_into_tensor(out, filled(1.0))
-    return [3, str(next(model.parameters()).grad.device), out.numel()]
+    dist.all_gather_object(seen, rank)
+    return [str(next(model.parameters()).grad.device), out.numel(), seen]
 
 
 def run(rank, folder):

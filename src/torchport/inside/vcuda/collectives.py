@@ -212,7 +212,7 @@ class Collectives:
                 if one.device == UNBORN:
                     tags.put(self.machine, one.tensor, device)
                     one.device = device
-            if group.nccl:
+            if group.nccl and not local.objects:
                 self.check(group, op, operands)
             if not any(one.device >= 0 for one in operands):
                 device = UNBORN

@@ -40,6 +40,8 @@ def install(patches: Patches, machine: Machine, floor: TorchDispatchMode) -> Non
     _reductions(patches, machine)
     _works(patches, collectives, floor)
     _rendezvous(patches)
+    if machine.options.backing == "meta":
+        _objects(patches, machine)
     replicas.install(patches, machine)
 
 
@@ -161,6 +163,8 @@ def _groups(patches: Patches, machine: Machine, collectives: Collectives) -> Non
     def types(self: Any) -> list[torch.device]:
         group = collectives.groups.get(self)
         found = raw_types(self)
+        if machine.local.objects:
+            return [host]
         return found if group is None or not group.nccl or group.host else [each for each in found if each != host]
 
     def barrier(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -292,6 +296,27 @@ def _works(patches: Patches, collectives: Collectives, floor: TorchDispatchMode)
 
     for name in ("then", "add_done_callback"):
         patches.set(future, name, seen(getattr(future, name)))
+
+
+def _objects(patches: Patches, machine: Machine) -> None:
+    """Shapes only: objects travel as bytes, which a card without numbers would lose."""
+    from torch.distributed import distributed_c10d
+
+    def on_host(raw: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(raw)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            machine.local.objects += 1
+            try:
+                return raw(*args, **kwargs)
+            finally:
+                machine.local.objects -= 1
+
+        return call
+
+    for name in ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list"):
+        wrapped = on_host(getattr(distributed_c10d, name))
+        for module in (distributed_c10d, torch.distributed):
+            patches.set(module, name, wrapped)
 
 
 def _rendezvous(patches: Patches) -> None:

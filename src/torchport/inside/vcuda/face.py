@@ -111,12 +111,15 @@ def _to_host(patches: Patches, machine: Machine) -> None:
         if tags.device_of(self) < 0:
             return raw_repr(self, tensor_contents=tensor_contents)
         syncs.waited(machine, "repr")
+        shapes_only = machine.options.backing == "meta"
         machine.local.quiet += 1
+        machine.local.raw += shapes_only
         try:
             text: str = raw_repr(self, tensor_contents=tensor_contents)
         finally:
             machine.local.quiet -= 1
-        return text
+            machine.local.raw -= shapes_only
+        return text.replace("device='meta'", f"device='{self.device}'") if shapes_only else text
 
     patches.set(torch.Tensor, "numpy", numpy)
     patches.set(torch.Tensor, "__array__", array)

@@ -89,6 +89,7 @@ class Local(threading.local):
     in_backward = 0
     barrier = -2  # card of the barrier being called, as far as its caller says
     replica = -2  # card of the module that DistributedDataParallel works on now
+    objects = 0  # above zero while a collective of objects runs that may use the host
     scale: float | None = None  # what the sums of the collective being called are multiplied by
     raw = 0  # above zero while an operator without numbers runs: devices are the physical ones
 

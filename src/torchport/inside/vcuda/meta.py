@@ -27,7 +27,7 @@ def stand_in(machine: Machine, tensor: Any) -> Any:
 
 def align(operator: Operator, args: Any, kwargs: Any, device: int) -> tuple[Any, Any]:
     """Host operands of a call that runs on a card lose their numbers too; single numbers stay."""
-    if device < 0:
+    if device < 0 or operator.packet in _READ_ON_HOST:
         return args, kwargs
 
     def convert(value: Any) -> Any:
@@ -60,6 +60,11 @@ def run(machine: Machine, operator: Operator, args: Any, kwargs: Any) -> Any:
             "R505", what=operator.packet, text="a shape that depends on numbers: taken at its largest"
         )
         return largest(*args, **kwargs)
+    if operator.packet in _INDEXING and any(_is_mask(index) for index in args[1]):
+        machine.faults.remark("R505", what=operator.packet, text="a mask without numbers: taken as all true")
+        return _masked(operator, args)
+    if operator.packet in _SHAPES:
+        return _SHAPES[operator.packet](*args, **kwargs)
     machine.local.raw += 1
     try:
         return operator.func(*args, **kwargs)
@@ -88,6 +93,48 @@ _LARGEST = {
         _empty((t.numel(),), torch.int64),
     ),
     "aten::equal": lambda a, b: True,
+}
+
+
+# Lengths of packed sequences are numbers of the host, whatever the sequences are.
+_READ_ON_HOST = frozenset({"aten::_pack_padded_sequence", "aten::_pad_packed_sequence"})
+
+_INDEXING = frozenset(
+    f"aten::{name}"
+    for name in ("index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put")
+)
+
+
+def _is_mask(index: Any) -> bool:
+    return index is not None and index.dtype in (torch.bool, torch.uint8)
+
+
+def _masked(operator: Operator, args: Any) -> Any:
+    """``x[mask]`` with all of x selected; what is written there changes no shape."""
+    if "put" in operator.packet:
+        return args[0] if operator.packet.endswith("_") else _empty(tuple(args[0].shape), args[0].dtype)
+    positions = []
+    for index in args[1]:
+        positions += [_empty((index.numel(),), torch.int64)] * index.dim() if _is_mask(index) else [index]
+    return operator.func(args[0], positions)
+
+
+def _attention(query: Any, *rest: Any) -> Any:
+    batch, length, _ = query.shape
+    need_weights, averaged = (rest[position] if position < len(rest) else True for position in (9, 10))
+    heads = () if averaged else (rest[3],)
+    weights = (batch, *heads, length, length) if need_weights else (0,)
+    return _empty(tuple(query.shape), query.dtype), _empty(weights, query.dtype)
+
+
+# What layers of attention run in evaluation; older torch (2.8) knows no shapes for it.
+_SHAPES: dict[str, Any] = {
+    name: shapes
+    for name, shapes in {
+        "aten::_native_multi_head_attention": _attention,
+        "aten::_transformer_encoder_layer_fwd": lambda x, *rest, **options: _empty(tuple(x.shape), x.dtype),
+    }.items()
+    if not torch._C._dispatch_has_kernel_for_dispatch_key(name, "Meta")
 }
 
 

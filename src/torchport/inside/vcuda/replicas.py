@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchport.inside.vcuda import devices, tags
+from torchport.inside.vcuda import devices, shapes_reducer, tags
 from torchport.inside.vcuda.dataparallel import place_module
 from torchport.inside.vcuda.faults import operand
 from torchport.inside.vcuda.machine import Machine
@@ -22,6 +22,8 @@ def install(patches: Patches, machine: Machine) -> None:
     cls = torch.nn.parallel.DistributedDataParallel
     patches.set(cls, "__init__", _constructor(machine, cls.__init__))
     patches.set(cls, "forward", _with_replica(machine, cls.forward))
+    if machine.options.backing == "meta":
+        shapes_reducer.install(patches)
 
 
 def _constructor(machine: Machine, original: Callable[..., Any]) -> Callable[..., Any]:

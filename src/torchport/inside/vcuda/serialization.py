@@ -80,8 +80,13 @@ def _moved_storage(machine: Machine, storage: Any, target: int) -> Any:
     tag = storage._vcuda
     if (HOST if tag is None else tag.device) == target:
         return storage
-    result = torch._C.StorageBase.__new__(torch.UntypedStorage, storage.nbytes())
-    result.copy_(storage)
+    shapes_only = machine.options.backing == "meta"
+    backed = {"device": "meta"} if shapes_only and target >= 0 else {}
+    result = torch._C.StorageBase.__new__(torch.UntypedStorage, storage.nbytes(), **backed)
+    if not shapes_only:
+        result.copy_(storage)
+    elif target == HOST:
+        result.fill_(0)
     tags.tag_storage(machine, result, target, "torch.UntypedStorage")
     return result
 

@@ -1,0 +1,89 @@
+"""Shapes only: tensors on a card hold no numbers, and have the shapes that they have on the CPU."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from torchport.inside.vcuda import virtual_cuda
+
+
+def of(module, *shapes):
+    """A module in training and in evaluation on inputs of these shapes."""
+
+    def outputs(device):
+        inputs = [torch.randn(shape, device=device) for shape in shapes]
+        made = module().to(device)
+        trained = made(*inputs)
+        with torch.no_grad():
+            return trained, made.eval()(*inputs)
+
+    return outputs
+
+
+class Weighed(nn.Module):
+    """Attention of a sequence to itself."""
+
+    def __init__(self, **options):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.options = options
+
+    def forward(self, x):
+        return self.attention(x, x, x, **self.options)
+
+
+def layer():
+    return nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+
+
+CASES = {
+    "linear": of(lambda: nn.Linear(8, 3), (2, 8)),
+    "convolution": of(lambda: nn.Conv2d(3, 4, 3), (2, 3, 8, 8)),
+    "batch norm": of(lambda: nn.BatchNorm2d(3), (2, 3, 4, 4)),
+    "LSTM": of(lambda: nn.LSTM(8, 4, 2, bidirectional=True), (5, 2, 8)),
+    "GRU": of(lambda: nn.GRU(8, 4), (5, 2, 8)),
+    "attention": of(Weighed, (2, 5, 8)),
+    "attention, a matrix a head": of(lambda: Weighed(average_attn_weights=False), (2, 5, 8)),
+    "attention without weights": of(lambda: Weighed(need_weights=False), (2, 5, 8)),
+    "encoder layer": of(layer, (2, 5, 8)),
+    "encoder": of(lambda: nn.TransformerEncoder(layer(), 2), (2, 5, 8)),
+    "attention kernel": lambda device: scaled_dot_product_attention(*torch.randn(3, 2, 4, 5, 8, device=device)),
+}
+
+
+def shapes(value):
+    """Shapes of all tensors in nested tuples. Without numbers, an empty tensor stands for none."""
+    if isinstance(value, tuple):
+        return [shape for item in value for shape in shapes(item)]
+    return [tuple(value.shape)] if value is not None and value.numel() else []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_shapes_are_those_of_the_cpu(name):
+    expected = shapes(CASES[name]("cpu"))
+    with virtual_cuda(backing="meta"):
+        assert shapes(CASES[name]("cuda")) == expected
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop"])
+def test_a_step_trains_and_frees_what_it_took(kind):
+    with virtual_cuda(backing="meta"):
+        model = nn.Linear(1024, 1024, device="cuda")
+        optimizer = getattr(torch.optim, kind)(model.parameters())
+        held = []
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(8, 1024, device="cuda")).sum().backward()
+            optimizer.step()
+            held.append(torch.cuda.memory_allocated())
+        assert held[0] >= 2 * 4 * 1024 * 1024  # weights and gradients
+        assert held[1] == held[2]
+
+
+def test_more_than_the_host_could_hold():
+    with virtual_cuda(backing="meta", gpu="a100-80gb"):
+        huge = torch.empty(15 << 30, device="cuda")
+        assert torch.cuda.memory_allocated() == huge.numel() * 4
