@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from torchport.inside.vcuda import virtual_cuda
 
@@ -35,6 +38,27 @@ class Weighed(nn.Module):
         return self.attention(x, x, x, **self.options)
 
 
+class Packed(nn.Module):
+    """A recurrent layer on sequences of different lengths."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.GRU(8, 4)
+
+    def forward(self, x):
+        packed = pack_padded_sequence(x, torch.tensor([5, 3]))
+        return pad_packed_sequence(self.layer(packed)[0])
+
+
+def masked(device):
+    """Without numbers a mask selects everything, as this one does with them."""
+    x = torch.randn(2, 3, device=device)
+    y = x.clone()
+    y[x == x] = x[x == x]
+    y[x == x] = 0.0
+    return x[x == x], x[:, (x == x)[0]], x.masked_select(x == x), y
+
+
 def layer():
     return nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
 
@@ -45,6 +69,8 @@ CASES = {
     "batch norm": of(lambda: nn.BatchNorm2d(3), (2, 3, 4, 4)),
     "LSTM": of(lambda: nn.LSTM(8, 4, 2, bidirectional=True), (5, 2, 8)),
     "GRU": of(lambda: nn.GRU(8, 4), (5, 2, 8)),
+    "packed sequences": of(Packed, (5, 2, 8)),
+    "masks": masked,
     "attention": of(Weighed, (2, 5, 8)),
     "attention, a matrix a head": of(lambda: Weighed(average_attn_weights=False), (2, 5, 8)),
     "attention without weights": of(lambda: Weighed(need_weights=False), (2, 5, 8)),
@@ -66,6 +92,22 @@ def test_shapes_are_those_of_the_cpu(name):
     expected = shapes(CASES[name]("cpu"))
     with virtual_cuda(backing="meta"):
         assert shapes(CASES[name]("cuda")) == expected
+
+
+def test_what_is_printed():
+    with virtual_cuda(backing="meta"):
+        assert repr(torch.ones(2, 3, device="cuda")) == "tensor(..., device='cuda:0', size=(2, 3))"
+
+
+def test_saved_and_loaded():
+    file = io.BytesIO()
+    with virtual_cuda(backing="meta"):
+        torch.save(nn.Linear(8, 3).cuda().state_dict(), file)
+        for place, device in ((None, "cuda:0"), ("cpu", "cpu")):
+            file.seek(0)
+            loaded = torch.load(file, map_location=place, weights_only=True)
+            assert {str(t.device) for t in loaded.values()} == {device}
+            assert shapes(tuple(loaded.values())) == [(3, 8), (3,)]
 
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop"])
