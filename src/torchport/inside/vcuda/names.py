@@ -153,8 +153,8 @@ def _match(text: str, value: Any, tensor: Any, storage: Any) -> str | None:
 
 def _shares(tensor: Any, storage: Any) -> bool:
     try:
-        return tags.storage_of(tensor) is storage
-    except (NotImplementedError, RuntimeError):
+        return any(tags.storage_of(part) is storage for part in tags.parts(tensor))
+    except (NotImplementedError, RuntimeError, ValueError):
         return False
 
 
