@@ -72,8 +72,9 @@ class Floor(TorchDispatchMode):
             out = func(*args, **kwargs)
         if operator.fresh:
             self.tag(operator, out, device)
-            if device == HOST and args and out.__class__ is _Tensor:
-                self.inherit(args[0], out)
+            several = out.__class__ is tuple  # sort, max …: the first is what was given, in another order
+            if args and (device == HOST or several):
+                self.inherit(args[0], out[0] if several else out)
         elif operator.writes_out:
             self.resized(out)
         return out
@@ -125,7 +126,12 @@ class Floor(TorchDispatchMode):
 
     def inherit(self, source: Any, result: Any) -> None:
         """A host result remembers where its first operand came from."""
-        if source.__class__ is _Tensor and result.layout is torch.strided and source.layout is torch.strided:
+        if (
+            source.__class__ is _Tensor
+            and result.__class__ is _Tensor
+            and result.layout is torch.strided
+            and source.layout is torch.strided
+        ):
             made, given = storage_of(result)._vcuda, storage_of(source)._vcuda
             if made is not None and given is not None and made is not given:
                 tags.descend(made.birth, given.birth)
@@ -321,6 +327,10 @@ def _copied(floor: Floor, operator: Operator, args: Any, kwargs: Any) -> Any:
             syncs.transfer(floor.machine, args[0], tags.device_of(args[0]), device, bool(kwargs.get("non_blocking")))
     out = operator.func(*args, **kwargs)
     floor.tag(operator, out, device)
+    if operator.packet == "aten::_to_copy":  # another type of the same numbers: born where they were
+        made, given = tags.tag_of(out), tags.tag_of(args[0])
+        if made is not None and given is not None and made is not given:
+            made.birth = given.birth
     return out
 
 

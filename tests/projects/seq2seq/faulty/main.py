@@ -38,8 +38,8 @@ def main():
             nn.init.normal_(parameter, std=0.1)
     criterion = nn.CrossEntropyLoss(ignore_index=PAD)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for step, (src, lengths, trg) in enumerate(loader):
-        src, lengths, trg = src.to(DEVICE), lengths.to(DEVICE), trg.to(DEVICE)  # BORN 1
+    for step, (src, lengths, trg) in enumerate(loader):  # BORN 1
+        src, lengths, trg = src.to(DEVICE), lengths.to(DEVICE), trg.to(DEVICE)
         outputs = model(src, lengths, trg)
         loss = criterion(outputs.view(-1, VOCAB), trg.view(-1))  # MEET 2 R101 outputs
         optimizer.zero_grad()
