@@ -41,7 +41,7 @@ def main():
     for step, (src, lengths, trg) in enumerate(loader):  # BORN 1
         src, lengths, trg = src.to(DEVICE), lengths.to(DEVICE), trg.to(DEVICE)
         outputs = model(src, lengths, trg)
-        loss = criterion(outputs.view(-1, VOCAB), trg.view(-1))  # MEET 2 R101 outputs
+        loss = criterion(outputs.view(-1, VOCAB), trg.view(-1))  # MEET 2 R101
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

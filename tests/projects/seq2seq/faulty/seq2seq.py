@@ -15,7 +15,7 @@ class Encoder(nn.Module):
 
     def forward(self, src, lengths):
         embedded = self.embedding(src)
-        packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)  # MEET 1 R104 lengths
+        packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)  # MEET 1 R104
         outputs, hidden = self.rnn(packed)
         outputs, _ = pad_packed_sequence(outputs, batch_first=True)
         return outputs, hidden[0]
