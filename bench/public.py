@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -109,9 +110,11 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def last_words(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """The last line that names an error, else the last line; without colours and places on this machine."""
+    plain = re.sub(r"\x1b\[[0-9;]*m|(?<=[ '\"])/\S+/", "", text)
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
     errors = [line for line in lines if line.split(":")[0].rstrip().endswith(("Error", "Exception"))]
-    return (errors or lines or [""])[-1][:200]
+    return (errors or lines or [""])[-1][:120]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
+from torchport.launch.activity import Activity, lives
 from torchport.launch.follow import Follower
 from torchport.launch.hang import GONE, RankState
 
@@ -20,6 +20,7 @@ class Children:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._followers: dict[str, Follower] = {}
+        self._activities: dict[str, Activity] = {}
         self._busy_at: dict[str, float] = {}
         self._searched = float("-inf")
 
@@ -38,9 +39,9 @@ class Children:
 
     def _state(self, path: str, follower: Follower, rank: int, pid: int, now: float) -> RankState:
         code = follower.code
-        if code is None and not _lives(pid):
+        if code is None and not lives(pid):
             code = GONE
-        if computes(pid):
+        if self._activities.setdefault(path, Activity()).busy(pid, now):
             self._busy_at[path] = now
         call, entered = follower.waits_in() or (None, now)
         return RankState(
@@ -55,38 +56,8 @@ class Children:
     def send(self, number: signal.Signals) -> None:
         """Sends a signal to those that live."""
         for follower in self._followers.values():
-            if follower.pid and follower.code is None and _lives(follower.pid):
+            if follower.pid and follower.code is None and lives(follower.pid):
                 try:
                     os.kill(follower.pid, number)
                 except OSError:
                     pass
-
-
-def computes(pid: int) -> bool:
-    """Whether a thread of the process runs or waits for a processor. False where the system does not tell.
-
-    A rank that waits for another sleeps; one that moves data, or that a busy machine keeps from it, does not.
-    """
-    return any(state in (b"R", b"D") for state in _thread_states(pid))
-
-
-def _thread_states(pid: int) -> Iterator[bytes]:
-    try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            yield _process_state(f"/proc/{pid}/task/{thread}/stat")
-    except OSError:
-        pass
-
-
-def _process_state(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read().rpartition(b")")[2].split()[0]
-
-
-def _lives(pid: int) -> bool:
-    """Whether a process is there and not a zombie, which waits only for its parent to ask how it ended."""
-    try:
-        os.kill(pid, 0)
-        return not os.path.isdir("/proc/self") or _process_state(f"/proc/{pid}/stat") != b"Z"
-    except (OSError, IndexError):
-        return False

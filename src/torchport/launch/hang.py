@@ -55,8 +55,8 @@ def judge(states: Sequence[RankState]) -> Verdict | None:
     stuck = [state for state in living if state.stuck]
     if not stuck:
         return None
-    if _mismatch(states):
-        return _verdict("R401", None, states)
+    if (call := _mismatch(states)) is not None:
+        return _verdict("R401", None, states, call.key)
     failed = first_failure(states)
     if failed is not None:
         return _verdict("R402", failed, states)
@@ -80,8 +80,8 @@ def judge_failure(states: Sequence[RankState]) -> Verdict | None:
     """Once a rank has failed: R401 where ranks differed in one call, R402 for the rank that ended before it came to
     a collective that others came to, for want of which they may have failed.
     """
-    if _mismatch(states):
-        return _verdict("R401", None, states)
+    if (call := _mismatch(states)) is not None:
+        return _verdict("R401", None, states, call.key)
     ended = [state for state in states if state.code is not None]
     if not ended:
         return None
@@ -110,24 +110,34 @@ def _differ(calls: Sequence[Collective], waited_s: float) -> bool:
     return calls[0].op in SAME_SHAPES and len({(call.shapes, call.dtype) for call in calls}) > 1
 
 
-def _mismatch(states: Sequence[RankState]) -> bool:
-    """Whether a rank is in a call that another rank of the group calls by another name, or with other shapes."""
-    calls = [[*state.passed, *([state.inside] if state.inside else [])] for state in states]
+def _mismatch(states: Sequence[RankState]) -> Collective | None:
+    """A call in which a rank is that another rank of the group makes, or made, by another name or with other shapes."""
     for state in states:
-        if state.inside is None or state.inside.op in POINT_TO_POINT:
+        mine = state.inside
+        if mine is None or mine.op in POINT_TO_POINT:
             continue
-        same = [call for each in calls for call in each if call.key == state.inside.key]
+        same = [call for other in states if (call := _called(other, mine.key)) is not None]
         if len({call.op for call in same}) > 1:
-            return True
-        if state.inside.op in SAME_SHAPES and len({(call.shapes, call.dtype) for call in same}) > 1:
-            return True
-    return False
+            return mine
+        if mine.op in SAME_SHAPES and len({(call.shapes, call.dtype) for call in same}) > 1:
+            return mine
+    return None
 
 
-def _verdict(id: str, blamed: int | None, states: Sequence[RankState]) -> Verdict:
+def _called(state: RankState, key: tuple[str, int]) -> Collective | None:
+    """What a rank called that others know by a key."""
+    if state.inside is not None and state.inside.key == key:
+        return state.inside
+    return next((call for call in reversed(state.passed) if call.key == key), None)
+
+
+def _verdict(id: str, blamed: int | None, states: Sequence[RankState], key: tuple[str, int] | None = None) -> Verdict:
+    """``key`` is the call that the verdict is about, None for the latest of each rank."""
     rows = []
     for state in states:
         call = state.inside or (state.passed[-1] if state.passed else None)
+        if key is not None:
+            call = _called(state, key) or call
         rows.append(
             {
                 "rank": state.rank,
@@ -139,6 +149,8 @@ def _verdict(id: str, blamed: int | None, states: Sequence[RankState]) -> Verdic
             }
         )
     waiting = next((state.inside for state in states if state.rank != blamed and state.inside), None)
+    if key is not None:
+        waiting = next((call for state in states if (call := _called(state, key)) is not None), waiting)
     common = last_common(states)
     return Verdict(
         id=id,

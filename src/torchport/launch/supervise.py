@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchport.launch.children import Children, computes
+from torchport.launch.activity import Activity
+from torchport.launch.children import Children
 from torchport.launch.follow import Follower
 from torchport.launch.hang import RankState, Verdict, first_failure, judge, judge_failure, judge_timeout
 from torchport.launch.processes import Process
@@ -45,6 +46,7 @@ class _Rank:
         self.follow = follow
         self.child = child
         self.follower = Follower(process.record_path)
+        self._activity = Activity()
         self._busy_at = now
 
     def look(self, now: float) -> RankState:
@@ -53,7 +55,7 @@ class _Rank:
         if not self.follow:
             return RankState(self.process.rank, code)
         self.follower.look(now)
-        if computes(self.child.pid):
+        if self._activity.busy(self.child.pid, now):
             self._busy_at = now
         waits = self.follower.waits_in()
         call, entered = waits if waits else (None, now)

@@ -151,13 +151,15 @@ def two_devices_text(first: int, second: int) -> str:
 
 # Operators for which TensorIterator excuses no zero-dimensional host tensor.
 _NO_HOST_SCALARS = frozenset({"aten::addcdiv", "aten::addcdiv_", "aten::cross", "aten::linalg_cross"})
-if TORCH < (2, 9):
+if TORCH < (2, 7):
     _NO_HOST_SCALARS |= {"aten::addcmul", "aten::addcmul_"}
+if TORCH < (2, 6):
+    _NO_HOST_SCALARS |= {"aten::lerp.Tensor", "aten::lerp.Tensor_out", "aten::lerp_.Tensor"}
 
 
 def tensor_iterator(operator: Operator, found: list[Operand]) -> Verdict:
     """The first operand on a card decides, outputs before inputs; one zero-dimensional host input is excused."""
-    excused = operator.packet not in _NO_HOST_SCALARS
+    excused = _NO_HOST_SCALARS.isdisjoint((operator.packet, operator.name))
     walk = sorted(found, key=lambda operand: not operand.out)
     common = first_card(walk)
     scalars = 0
