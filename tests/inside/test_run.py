@@ -292,9 +292,15 @@ def execute(argv: list[str], case: Case, folder: Path) -> tuple[int, str, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if case.merged else subprocess.PIPE,
         timeout=60,
+        preexec_fn=heeding_interrupts,
     )
     output, errors = (ADDRESS.sub("at 0x…", (text or b"").decode()) for text in (done.stdout, done.stderr))
     return done.returncode, output, errors
+
+
+def heeding_interrupts() -> None:
+    """A shell starts what it puts in the background, tests too, with Ctrl-C ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def ours(argv: list[str], start: Path) -> list[str]:

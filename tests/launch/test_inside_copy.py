@@ -1,7 +1,9 @@
 """The private folder holds what runs inside the user's process, and nothing else."""
 
+import os
 import subprocess
 import sys
+import time
 
 from torchport.launch.inside_copy import private_folder
 
@@ -22,6 +24,16 @@ def test_made_once(tmp_path):
     assert private_folder(environ, tmp_path / "run") == first
     assert (first / "start.py").stat().st_mtime_ns == stamp
     assert [path.name for path in first.parent.iterdir()] == [first.name]
+
+
+def test_what_was_not_used_for_long_is_removed(tmp_path):
+    cache = tmp_path / ".cache" / "torchport" / "inside"
+    month_ago = time.time() - 40 * 24 * 3600
+    for name, used in (("importlib_bootstrap-old", month_ago), (".new-x", month_ago), ("importlib_bootstrap-1", None)):
+        (cache / name / "torchport").mkdir(parents=True)
+        os.utime(cache / name, used and (used, used))
+    made = private_folder({"HOME": str(tmp_path)}, tmp_path / "run")
+    assert {path.name for path in cache.iterdir()} == {made.name, "importlib_bootstrap-1"}
 
 
 def test_a_cache_that_cannot_be_written(tmp_path):

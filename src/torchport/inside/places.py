@@ -34,7 +34,7 @@ class Places:
 
     def here(self, frame: FrameType | None = None) -> Place | None:
         """The user's innermost place on the stack, or None when the program has not started yet."""
-        found = self.frame(frame)
+        found = self.frame(frame or sys._getframe(2))
         return None if found is None else (found.f_code, found.f_lineno)
 
     def frame(self, frame: FrameType | None = None) -> FrameType | None:

@@ -6,10 +6,12 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
+_KEPT_S = 30 * 24 * 3600.0
 PARTS = ("__init__.py", "record.py", "inside", "hardware")
 
 
@@ -47,6 +49,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
 def _write(parent: Path, name: str, files: Mapping[str, bytes]) -> Path:
     folder = parent / name
     if folder.is_dir():
+        os.utime(folder)  # in use: not to be removed by a newer version
         return folder
     parent.mkdir(parents=True, exist_ok=True)
     # Written aside and renamed, so that two rehearsals that start together never see half a folder.
@@ -62,4 +65,15 @@ def _write(parent: Path, name: str, files: Mapping[str, bytes]) -> Path:
         shutil.rmtree(fresh, ignore_errors=True)
         if not folder.is_dir():
             raise
+    _remove_old(parent)
     return folder
+
+
+def _remove_old(parent: Path) -> None:
+    """Removes what no rehearsal has used for a month: other versions, and folders that were never finished."""
+    for other in [*parent.glob("importlib_bootstrap-*"), *parent.glob(".new-*")]:
+        try:
+            if time.time() - other.stat().st_mtime > _KEPT_S:
+                shutil.rmtree(other, ignore_errors=True)
+        except OSError:
+            continue

@@ -125,6 +125,15 @@ def test_a_step_trains_and_frees_what_it_took(kind):
         assert held[1] == held[2]
 
 
+def test_a_healed_fault_goes_through_backward():
+    with virtual_cuda(backing="meta") as session:
+        model = nn.Linear(4, 3).cuda()
+        loss = nn.CrossEntropyLoss(weight=torch.ones(3))
+        loss(model(torch.randn(8, 4, device="cuda")), torch.randint(0, 3, (8,), device="cuda")).backward()
+        assert model.weight.grad.shape == (3, 4)
+        assert [seen.id for seen in session.machine.faults.seen.values()] == ["R101"]
+
+
 def test_more_than_the_host_could_hold():
     with virtual_cuda(backing="meta", gpu="a100-80gb"):
         huge = torch.empty(15 << 30, device="cuda")

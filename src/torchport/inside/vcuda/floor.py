@@ -23,6 +23,7 @@ _Tensor = torch.Tensor
 _Parameter = torch.nn.Parameter
 _CPU = torch.device("cpu")
 _TYPE_NAME = re.compile(r"\btorch\.((?:Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Tensor)\b")
+_INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool})
 _NONE = -9  # no tensor seen yet
 
 
@@ -174,8 +175,6 @@ class Floor(TorchDispatchMode):
         verdict.device = result
         if verdict.device == handwritten.MIXED:
             return self.run_mixed(operator, args, kwargs)
-        if self.shapes_only:
-            args, kwargs = meta.align(operator, args, kwargs, verdict.device)
         return self.run(operator, args, kwargs, verdict.device)
 
     def run_mixed(self, operator: Operator, args: Any, kwargs: Any) -> Any:
@@ -198,10 +197,8 @@ class Floor(TorchDispatchMode):
         self.machine.draws[key] = self.machine.draws.get(key, 0) + 1
 
     def _refuse_integers(self, operator: Operator, args: Any) -> None:
-        for arg in args:
-            if isinstance(arg, _Tensor) and not (arg.is_floating_point() or arg.is_complex()):
-                self.machine.faults.not_on_cuda(operator, arg)
-                return
+        if args[0].dtype in _INTEGERS:  # operands of several types are refused by the CPU's kernel, too
+            self.machine.faults.not_on_cuda(operator, args[0])
 
 
 _OURS = object()

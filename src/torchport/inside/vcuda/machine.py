@@ -28,6 +28,7 @@ class Gpu:
         "fraction",
         "frees",
         "index",
+        "limit_bytes",
         "ooms",
         "peak",
         "peak_kept",
@@ -56,12 +57,15 @@ class Gpu:
         self.ooms = 0
         # (origin, ±bytes) since the recorder last looked: what held the memory at a peak is replayed from it.
         self.events: list[tuple[Any, int]] = []
-        self.fraction = 1.0  # PyTorch's share: torch.cuda.set_per_process_memory_fraction
+        self.restrict(1.0)
 
-    @property
-    def limit_bytes(self) -> int:
-        """What tensors can take: the card without the context, or PyTorch's share of it."""
-        return min(self.capacity_bytes - self.context_bytes, int(self.fraction * self.capacity_bytes))
+    def restrict(self, fraction: float) -> None:
+        """Sets PyTorch's share of the card: torch.cuda.set_per_process_memory_fraction.
+
+        ``limit_bytes``, what tensors can take, is that share or the card without the context.
+        """
+        self.fraction = fraction
+        self.limit_bytes = min(self.capacity_bytes - self.context_bytes, int(fraction * self.capacity_bytes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,7 @@ def _statistics(patches: Patches, machine: Machine) -> None:
 
 def _limits(patches: Patches, machine: Machine) -> None:
     def set_fraction(fraction: float, index: int) -> None:
-        machine.gpus[check_index(machine, index)].fraction = fraction
+        machine.gpus[check_index(machine, index)].restrict(fraction)
 
     original = torch.cuda.list_gpu_processes
 

@@ -25,22 +25,15 @@ def stand_in(machine: Machine, tensor: Any) -> Any:
     return 1.0 if tensor.is_floating_point() else 1
 
 
-def align(operator: Operator, args: Any, kwargs: Any, device: int) -> tuple[Any, Any]:
-    """Host operands of a call that runs on a card lose their numbers too; single numbers stay."""
-    if device < 0 or operator.packet in _READ_ON_HOST:
-        return args, kwargs
-
-    def convert(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            if is_meta(value) or value.dim() == 0:
-                return value
-            moved = torch._C._VariableFunctions.empty_like(value, device="meta")
-            return moved
-        if isinstance(value, (list, tuple)):
-            return type(value)(convert(item) for item in value)
-        return value
-
-    return convert(tuple(args)), {key: convert(value) for key, value in kwargs.items()}
+def _without_numbers(value: Any) -> Any:
+    """Operands of a call that runs on a card, healed ones of the host too; single numbers stay."""
+    if isinstance(value, torch.Tensor):
+        if is_meta(value) or value.dim() == 0:
+            return value
+        return torch._C._VariableFunctions.empty_like(value, device="meta")
+    if isinstance(value, (list, tuple)):
+        return type(value)(_without_numbers(item) for item in value)
+    return value
 
 
 def copy_(target: Any, source: Any, written: int, origin: int) -> Any:
@@ -50,6 +43,9 @@ def copy_(target: Any, source: Any, written: int, origin: int) -> Any:
 
 def run(machine: Machine, operator: Operator, args: Any, kwargs: Any) -> Any:
     """Runs an operator on tensors without numbers; data-dependent shapes are taken at their largest."""
+    if operator.packet not in _READ_ON_HOST:
+        args = _without_numbers(tuple(args))
+        kwargs = {name: _without_numbers(value) for name, value in kwargs.items()}
     if (operator.factory and "device" in kwargs) or (
         operator.factory and not any(isinstance(arg, torch.Tensor) for arg in args)
     ):
