@@ -1,0 +1,1 @@
+"""Parts of torch that are gone, or will be."""

@@ -1,0 +1,1 @@
+"""What is saved, and whether another machine can load it."""

@@ -1,0 +1,1 @@
+"""Tensors and modules on the wrong device."""

@@ -1,0 +1,1 @@
+"""Memory that grows, and training loops that do not train."""

@@ -1,0 +1,1 @@
+"""Mixed precision, and numbers that do not fit into it."""

@@ -1,0 +1,1 @@
+"""Runs that differ from each other."""

@@ -1,0 +1,1 @@
+"""Files and names that can run code of others."""

@@ -1,0 +1,1 @@
+"""Copies and waits that cost more than they need to."""
