@@ -31,7 +31,9 @@ def test_row_59_out_of_memory(session):
 
 
 def test_row_59_live_tensors_count_and_freed_ones_do_not(session):
-    session.machine.gpus[0].capacity_bytes = 3 * GIB // 2  # a third of it is the context
+    gpu = session.machine.gpus[0]
+    gpu.capacity_bytes = 3 * GIB // 2  # a third of it is the context
+    gpu.restrict(1.0)
     for _ in range(3):
         torch.empty(600 * MIB, dtype=torch.uint8, device=CUDA)
     kept = torch.empty(600 * MIB, dtype=torch.uint8, device=CUDA)
