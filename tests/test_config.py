@@ -21,8 +21,12 @@ def write(folder, text):
             Config(python="env/bin/python", lang="zh"),
         ),
         (
-            '[tool.torchport]\nentry = "train.py"\nselect = ["R1"]\n[tool.torchport.run]\nshm = "8g"\n',
-            Config(),
+            '[tool.torchport]\nentry = "train.py"\nselect = ["C1"]\n[tool.torchport.run]\nshm = "8g"\n',
+            Config(select=("C1",)),
+        ),
+        (
+            '[tool.torchport]\ntorch = "2.6"\nignore = []\nexclude = ["old"]\nbaseline = "known.json"\n',
+            Config(torch="2.6", ignore=(), exclude=("old",), baseline="known.json"),
         ),
     ],
 )
@@ -44,6 +48,8 @@ def test_no_file_is_no_configuration(tmp_path):
         ("[tool.torchport]\ngpus = true\n", ["gpus = True", "a whole number"]),
         ("[tool.torchport]\ngpus = 0\n", ["gpus = 0", "at least one"]),
         ('[tool.torchport]\nlang = "fr"\n', ["lang = 'fr'", "en, zh"]),
+        ('[tool.torchport]\nselect = "C1"\n', ["select = 'C1'", "a list"]),
+        ("[tool.torchport]\nignore = [101]\n", ["ignore = [101]", "a list of texts"]),
         ("[tool]\ntorchport = 3\n", ["[tool.torchport] is 3"]),
         ("[tool.torchport\n", ["pyproject.toml", "line 1"]),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,11 @@ class Config:
     python: str | None = None
     gpu: str | None = None
     gpus: int | None = None
+    torch: str | None = None
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
+    baseline: str | None = None
     lang: str | None = None
 
 
@@ -80,7 +85,22 @@ def load(project: Path) -> Config:
                 where=where, value=table["lang"], known=", ".join(LANGUAGES)
             )
         )
-    return Config(**{name: table.get(name) for name in ("python", "gpu", "gpus", "lang")})
+    table = {**table, **{name: _words(table, name, where) for name in ("select", "ignore", "exclude")}}
+    return Config(**{field.name: table.get(field.name) for field in fields(Config)})
+
+
+def _words(table: dict[str, Any], key: str, where: str) -> tuple[str, ...] | None:
+    """A list of texts, None where the key is not there."""
+    if key not in table:
+        return None
+    for value in table[key]:
+        if not isinstance(value, str):
+            raise ConfigError(
+                _("{where} {key} = {value!r} should be {wanted}").format(
+                    where=where, key=key, value=table[key], wanted=_("a list of texts")
+                )
+            )
+    return tuple(table[key])
 
 
 def _check(table: Any, known: dict[str, Any], where: str) -> None:

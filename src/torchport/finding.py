@@ -37,12 +37,17 @@ class Confidence(_Ordered):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in the source; lines and columns start at 1. Paths in the project are relative to it."""
+    """A place in the source; lines and columns start at 1. Paths in the project are relative to it.
+
+    ``end_line`` and ``end_column`` say where it ends, the column excluded, where that is known.
+    """
 
     path: str
     line: int
     column: int | None = None
     function: str = ""
+    end_line: int | None = None
+    end_column: int | None = None
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}" if self.column is None else f"{self.path}:{self.line}:{self.column}"

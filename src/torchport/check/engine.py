@@ -9,31 +9,20 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 
-from torchport.check import changes
+from torchport.check import changes, files
+from torchport.check.notebook import Notebook, open_notebook
 from torchport.check.rule import Change, Hit, LoadedRule
 from torchport.check.rules import rules
-from torchport.check.source import Source, Unreadable
+from torchport.check.source import LINE_END, Source, Unreadable
+from torchport.check.texts import Text
 from torchport.finding import Edit, Evidence, Finding, Fix, Location
+from torchport.survey import Problem
 from torchport.text import _
-
-# Folders that hold what others wrote, or what a program made.
-SKIPPED = frozenset(
-    {".git", ".hg", ".svn", ".tox", ".nox", ".venv", "venv", "env", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
-    | {"__pycache__", "node_modules", "site-packages", "build", "dist", ".torchport", ".ipynb_checkpoints", ".eggs"}
-)
-MOST_BYTES = 5_000_000
 
 _IGNORE = re.compile(r"#\s*torchport:\s*ignore(?:\[([^\]]*)\])?")
 _SKIP = re.compile(r"#\s*torchport:\s*skip-file\b")
 
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A file that could not be read, and why."""
-
-    path: str
-    message: str
-    line: int | None = None
+Readable = Source | Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,92 +32,119 @@ class Checked:
     path: str
     lines: int
     findings: tuple[Finding, ...] = ()
-    problem: Problem | None = None
+    problems: tuple[Problem, ...] = ()
 
 
 def python_files(root: Path, exclude: Iterable[str] = ()) -> Iterator[Path]:
-    """The Python files and notebooks below a folder, or the one file that is given, in a fixed order."""
-    if root.is_file():
-        yield root
-        return
-    excluded = list(exclude)
-    for entry in sorted(root.iterdir()):
-        if entry.is_symlink() or any(entry.match(pattern) for pattern in excluded):
-            continue
-        if entry.is_dir():
-            if entry.name not in SKIPPED and not (entry / "pyvenv.cfg").exists():
-                yield from python_files(entry, excluded)
-        elif entry.suffix == ".py":
-            yield entry
+    """The Python files below a folder, or the one file that is given, in a fixed order."""
+    return (path for path in files.find(root, tuple(exclude)) if root.is_file() or path.suffix == ".py")
 
 
-def decode(data: bytes) -> str:
-    """The text of a Python file in the encoding that it names, line ends and all. Raises Unreadable."""
+def encoding(data: bytes) -> str:
+    """The encoding that the bytes of a Python file name. Raises Unreadable."""
     try:
-        encoding, _lines = tokenize.detect_encoding(BytesIO(data).readline)
-        return data.decode(encoding)
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        return tokenize.detect_encoding(BytesIO(data).readline)[0]
+    except SyntaxError as error:
+        raise Unreadable(str(error)) from None
+
+
+def decode(data: bytes, name: str = "") -> str:
+    """The text of a file, line ends and all, by default in the encoding that it names. Raises Unreadable."""
+    try:
+        return data.decode(name or encoding(data))
+    except (UnicodeDecodeError, LookupError) as error:
         raise Unreadable(str(error)) from None
 
 
 def module_name(path: str) -> str:
     """The name by which other files of the project import one."""
-    parts = path.removesuffix(".py").split("/")
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    parts = [part for part in path.removesuffix(".py").split("/") if part not in ("", ".", "..")]
+    return ".".join(parts[:-1] if parts[-1:] == ["__init__"] else parts)
+
+
+def read_source(path: str, data: bytes) -> tuple[Readable | None, list[Problem]]:
+    """The bytes of a file as rules read it; None for one that they do not read, and what is wrong with it."""
+    kind = files.kind_of(path) or "python"
+    try:
+        if kind not in ("python", "notebook"):
+            return Text(path, decode(data, "utf-8-sig"), kind), []
+        if b"torch" not in data:
+            return None, []
+        if kind == "notebook":
+            return open_notebook(path, decode(data, "utf-8-sig"))
+        return Source(path, decode(data), module_name(path)), []
+    except Unreadable as error:
+        return None, [Problem(path, str(error), error.line)]
 
 
 def check_file(
     path: str, data: bytes, torch: tuple[int, int] | None = None, chosen: Sequence[LoadedRule] | None = None
 ) -> Checked:
-    """Checks the bytes of one file; one that never says torch is not parsed."""
-    lines = data.count(b"\n") + 1
-    if b"torch" not in data:
-        return Checked(path, lines)
-    try:
-        source = Source(path, decode(data), module_name(path))
-    except Unreadable as error:
-        return Checked(path, lines, problem=Problem(path, str(error), error.line))
-    return Checked(path, lines, tuple(check_source(source, torch, chosen)))
+    """Checks the bytes of one file; one that never says torch is not parsed. A rule that fails is a problem."""
+    source, problems = read_source(path, data)
+    findings = check_source(source, torch, chosen, problems) if source else []
+    if isinstance(source, Notebook):
+        findings = [source.placed(finding) for finding in findings]
+    return Checked(path, data.count(b"\n") + 1, tuple(findings), tuple(problems))
 
 
 def check_source(
-    source: Source, torch: tuple[int, int] | None = None, chosen: Sequence[LoadedRule] | None = None
+    source: Readable,
+    torch: tuple[int, int] | None = None,
+    chosen: Sequence[LoadedRule] | None = None,
+    problems: list[Problem] | None = None,
 ) -> list[Finding]:
-    """The findings in one source, in the order of its lines; those that a comment silences are left out."""
+    """The findings in one source, in the order of its lines; those that a comment silences are left out.
+
+    A rule that fails raises, or is noted in ``problems`` where that is given.
+    """
     if _SKIP.search(source.text):
         return []
     silenced = _silenced(source.text)
-    found = []
+    found: list[Finding] = []
     for loaded in rules() if chosen is None else chosen:
-        if "python" in loaded.files and loaded.holds_for(torch):
-            for hit in loaded.look(source):
-                finding = _finding(source, loaded, hit)
-                line = finding.location.line if finding.location else 0
-                ids = silenced.get(line)
-                if ids is None or (ids and finding.id not in ids and loaded.rule.name not in ids):
-                    found.append(finding)
+        if source.kind not in loaded.files or not loaded.holds_for(torch):
+            continue
+        try:
+            findings = [_finding(source, loaded, hit) for hit in loaded.look(source)]
+        except Exception as error:
+            if problems is None:
+                raise
+            what = f"{type(error).__name__}: {error}"
+            problems.append(Problem(source.path, _("rule {id} failed: {error}").format(id=loaded.rule.id, error=what)))
+            continue
+        found += (each for each in findings if not (silenced and _is_silenced(each, loaded.rule.name, silenced)))
     return sorted(
         found,
         key=lambda each: (each.location.line, each.location.column or 0, each.id) if each.location else (0, 0, ""),
     )
 
 
+def _is_silenced(finding: Finding, name: str, silenced: dict[int, frozenset[str]]) -> bool:
+    place = finding.location
+    lines = {place.line, place.end_line or place.line} if place else set()
+    found = [silenced[line] for line in lines if line in silenced]
+    return any(not ids or finding.id in ids or name in ids for ids in found)
+
+
 def _silenced(text: str) -> dict[int, frozenset[str]]:
-    """Line → ids that a comment there silences; none means all."""
+    """Line → ids that a comment there, or alone above it, silences; none means all."""
     if "torchport:" not in text:
         return {}
     found = {}
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
+    for number, line in enumerate(LINE_END.split(text), 1):
         match = _IGNORE.search(line)
         if match:
-            found[number] = frozenset(word.strip() for word in (match[1] or "").split(",") if word.strip())
+            ids = frozenset(word.strip() for word in (match[1] or "").split(",") if word.strip())
+            found[number + 1 if not line[: match.start()].strip() else number] = ids
     return found
 
 
-def _finding(source: Source, loaded: LoadedRule, hit: Hit) -> Finding:
+def _finding(source: Readable, loaded: LoadedRule, hit: Hit) -> Finding:
     rule = loaded.rule
-    span = hit.at if isinstance(hit.at, tuple) else source.span(hit.at)
+    span = _span(source, hit)
     line, column = source.position(span[0])
+    end_line, end_column = source.position(span[1])
     words = {key: _short(value) for key, value in hit.words.items()}
     evidence = tuple(
         Evidence(_(text).format(**words), Location(source.path, *source.position(offset))) for offset, text in hit.seen
@@ -138,11 +154,17 @@ def _finding(source: Source, loaded: LoadedRule, hit: Hit) -> Finding:
         message=_(rule.message).format(**words),
         severity=hit.severity or rule.severity,
         confidence=hit.confidence or rule.confidence,
-        location=Location(source.path, line, column),
+        location=Location(source.path, line, column, end_line=end_line, end_column=end_column),
         evidence=evidence,
         remedy=_(rule.remedy).format(**words),
         fix=_fix(source, rule.name, hit),
     )
+
+
+def _span(source: Readable, hit: Hit) -> tuple[int, int]:
+    if isinstance(hit.at, tuple):
+        return hit.at
+    return source.span(hit.at) if isinstance(source, Source) else (0, 0)
 
 
 def _short(value: object) -> object:
@@ -152,13 +174,12 @@ def _short(value: object) -> object:
     return value
 
 
-def _fix(source: Source, title: str, hit: Hit) -> Fix | None:
+def _fix(source: Readable, title: str, hit: Hit) -> Fix | None:
     if not hit.changes:
         return None
     edits: list[Change] = list(hit.changes)
-    for module in hit.needs:
-        if not _is_bound(source, module, hit):
-            edits.append(changes.import_line(source, module))
+    if isinstance(source, Source):
+        edits += (changes.import_line(source, name) for name in hit.needs if not _is_bound(source, name, hit))
     return Fix(title, tuple(Edit(source.path, start, end, text) for start, end, text in edits), hit.safe)
 
 

@@ -10,13 +10,15 @@ import builtins
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from torchport.check.source import Source, Unreadable
+from torchport.check.engine import Readable
+from torchport.check.source import LINE_END, Source, Unreadable
 from torchport.finding import Edit, Finding
 
 _MOST_ROUNDS = 10
 
-Check = Callable[[Source], list[Finding]]
+Check = Callable[[Any], list[Finding]]  # of what it repairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Repaired:
     failed: tuple[Finding, ...]
 
 
-def repair(source: Source, check: Check, unsafe: bool = False) -> Repaired:
+def repair(source: Readable, check: Check, unsafe: bool = False) -> Repaired:
     """Applies the safe fixes of a source, with ``unsafe`` all, until there is none left that holds."""
     applied: list[Finding] = []
     failed: dict[tuple[str, str], Finding] = {}
@@ -51,7 +53,7 @@ def repair(source: Source, check: Check, unsafe: bool = False) -> Repaired:
             continue
         applied += batch
         source = done
-    return Repaired(source.text, tuple(applied), tuple(failed.values()))
+    return Repaired(source.written, tuple(applied), tuple(failed.values()))
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
@@ -65,10 +67,10 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
     return text
 
 
-def _key(source: Source, finding: Finding) -> tuple[str, str]:
+def _key(source: Readable, finding: Finding) -> tuple[str, str]:
     """What stays the same of a finding while other lines change."""
     line = finding.location.line if finding.location else 1
-    return finding.id, source.text.splitlines()[line - 1].strip() if source.text else ""
+    return finding.id, LINE_END.split(source.text)[line - 1].strip()
 
 
 def _apart(findings: Sequence[Finding]) -> list[Finding]:
@@ -87,11 +89,11 @@ def _touch(edit: Edit, other: Edit) -> bool:
     return edit.start <= other.end and other.start <= edit.end
 
 
-def _held(source: Source, check: Check, before: Sequence[Finding], batch: Sequence[Finding]) -> Source | None:
+def _held(source: Readable, check: Check, before: Sequence[Finding], batch: Sequence[Finding]) -> Readable | None:
     """The source with a batch of fixes, or None if one of them does not hold."""
     try:
-        text = edited(source.text, [edit for each in batch if each.fix for edit in each.fix.edits])
-        fresh = Source(source.path, text, source.module)
+        text = edited(source.written, [edit for each in batch if each.fix for edit in each.fix.edits])
+        fresh = source.again(text)
     except (Unreadable, ValueError):
         return None
     if not _unbound(fresh) <= _unbound(source):
@@ -101,8 +103,10 @@ def _held(source: Source, check: Check, before: Sequence[Finding], batch: Sequen
     return fresh if all(have[id] <= had[id] - count for id, count in mended.items()) else None
 
 
-def _unbound(source: Source) -> set[str]:
+def _unbound(source: Readable) -> set[str]:
     """The names that nothing in the file binds."""
+    if not isinstance(source, Source):
+        return set()
     return {
         node.id
         for node in source.nodes(ast.Name)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchport.check.source import Source
 from torchport.finding import Confidence, Severity
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
@@ -51,7 +50,7 @@ class Hit:
     confidence: Confidence | None = None
 
 
-Look = Callable[[Source], Iterator[Hit]]
+Look = Callable[[Any], Iterator[Hit]]  # of a Source, or of a Text where FILES says so
 
 
 @dataclass(frozen=True, slots=True)

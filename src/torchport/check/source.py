@@ -8,13 +8,14 @@ import re
 import warnings
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, TypeVar
 
 from torchport.check.names import COMPREHENSIONS, FUNCTIONS, SCOPES, Binding, Function, Scope, bindings, canonical
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
+LINE_END = re.compile(r"\r\n|\r|\n")
+FUNCTION_DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Node = TypeVar("_Node", bound=ast.AST)
 
 # Methods that give back the object they are called on, or one of its kind.
@@ -51,6 +52,8 @@ class Source:
     Offsets count characters of ``text``. Raises Unreadable where the text does not parse.
     """
 
+    kind = "python"
+
     def __init__(self, path: str, text: str, module: str = "") -> None:
         self.path = path
         self.text = text
@@ -67,7 +70,21 @@ class Source:
         self._by_type: dict[type, list[Any]] = defaultdict(list)
         self._scopes: dict[ast.AST, Scope] = {}
         self.scope = Scope(self.tree, None)
+        # The source of another module of the project, None for one that is not of it; who reads files sets it.
+        self.sibling: Callable[[str], Source | None] = _no_sibling
+        self.remembered: dict[str, Any] = {}  # what analyses keep for the rules that share them
         self._read()
+
+    @property
+    def written(self) -> str:
+        """What the user wrote, at the same offsets; a notebook has more than Python."""
+        return self.text
+
+    def again(self, written: str) -> Source:
+        """The same file with another text."""
+        other = Source(self.path, written, self.module)
+        other.sibling = self.sibling
+        return other
 
     # Reading
 
@@ -99,7 +116,7 @@ class Source:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+        return [0, *(match.end() for match in LINE_END.finditer(self.text))]
 
     def offset(self, line: int, column_bytes: int) -> int:
         """The offset of a position as the syntax tree has it: line from 1, column in bytes of UTF-8."""
@@ -137,7 +154,7 @@ class Source:
     @cached_property
     def newline(self) -> str:
         """The line ends of this file: those of its first line."""
-        match = _LINE_END.search(self.text)
+        match = LINE_END.search(self.text)
         return match[0] if match else "\n"
 
     # The tree
@@ -333,6 +350,10 @@ class Source:
     def is_module_class(self, owner: ast.ClassDef) -> bool:
         """Whether a class of this file is a module of torch."""
         return (f"{self.module}.{owner.name}" if self.module else owner.name) in self.module_classes
+
+
+def _no_sibling(name: str) -> Source | None:
+    return None
 
 
 def is_module_class(name: str) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
-import re
 from collections.abc import Iterator, Mapping
 
 from rich.cells import cell_len
-from rich.console import Console, Group
+from rich.console import Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -29,47 +27,24 @@ from torchport.report.rehearsal_summary import (
     summarise,
     wait_name,
 )
+from torchport.report.terminal import COLOURS, QUIET, Part, line, paragraph, said, set_in_lines, severity_name
 from torchport.text import _, binary_size, ngettext
 
-_COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "blue"}
-_QUIET = "bright_black"
 _ROWS = 4  # places and holders a table shows; the page and the record have all
 
 
 def render(run: Run, *, width: int = 100, color: bool = False, page: str | None = None) -> str:
     """The summary in lines of ``width`` cells, where words allow it; ``page`` is the HTML file written."""
-    console = Console(
-        file=io.StringIO(),
-        width=max(width, 40),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},
-    )
-    summary = summarise(run)
-    with console.capture() as capture:
-        for part in _parts(run, summary, page):
-            if isinstance(part, Text):
-                console.print(part, soft_wrap=True)
-            else:
-                console.print(part)
-    # Cells are filled up with spaces, which nobody wants to copy.
-    return re.sub(r"(?: |\x1b\[[\d;]*m)+$", lambda end: end[0].replace(" ", ""), capture.get(), flags=re.MULTILINE)
+    return set_in_lines(_parts(run, summarise(run), page), width=width, color=color)
 
 
-_Part = Text | Padding | Table
-
-
-def _parts(run: Run, summary: Summary, page: str | None) -> Iterator[_Part]:
+def _parts(run: Run, summary: Summary, page: str | None) -> Iterator[Part]:
     worst = max((finding.severity for finding in run.findings), default=Severity.INFO)
     how, bad = ending(run)
-    colour = "bold red" if bad else _COLOURS[worst] if worst > Severity.INFO else "bold green"
-    yield _paragraph(headline(run, summary.steps), colour)
+    colour = "bold red" if bad else COLOURS[worst] if worst > Severity.INFO else "bold green"
+    yield paragraph(headline(run, summary.steps), colour)
     if how:
-        yield _paragraph(how, "red" if bad else _QUIET)
+        yield paragraph(how, "red" if bad else QUIET)
     for finding in run.findings:
         if finding.severity > Severity.INFO:
             yield Text()
@@ -82,7 +57,7 @@ def _parts(run: Run, summary: Summary, page: str | None) -> Iterator[_Part]:
         yield Text(_("notes"), "bold")
         yield _notes(notes)
     yield Text()
-    yield _paragraph(limits(), _QUIET)
+    yield paragraph(limits(), QUIET)
     yield from _files({_("record"): run.folder, _("page"): page}, run.plan.folder)
 
 
@@ -90,30 +65,30 @@ def _files(paths: Mapping[str, str | None], folder: str) -> Iterator[Text]:
     widest = max(map(cell_len, paths))
     for label, path in paths.items():
         if path:
-            yield _line((label + " " * (widest + 2 - cell_len(label)), _QUIET), (_near(path, folder), ""))
+            yield line((label + " " * (widest + 2 - cell_len(label)), QUIET), (_near(path, folder), ""))
 
 
-def _finding(finding: Finding) -> Iterator[_Part]:
-    yield _line(
-        (finding.id, _COLOURS[finding.severity]),
-        (f" {_severity(finding)}  ", _COLOURS[finding.severity]),
+def _finding(finding: Finding) -> Iterator[Part]:
+    yield line(
+        (finding.id, COLOURS[finding.severity]),
+        (f" {severity_name(finding.severity)}  ", COLOURS[finding.severity]),
         (str(finding.location or ""), "bold"),
-        (_times(finding), _QUIET),
+        (_times(finding), QUIET),
     )
     for evidence in finding.evidence:
         if evidence.quote and not evidence.text:
-            yield _paragraph(evidence.quote, _QUIET, indent=4)
-    yield _said(finding.message)
+            yield paragraph(evidence.quote, QUIET, indent=4)
+    yield said(finding.message)
     for evidence in finding.evidence:
         if evidence.text and not _told(evidence, finding.message):
             yield _evidence(evidence)
     if finding.remedy:
-        yield _said(finding.remedy, (_("Fix: "), "green"))
+        yield said(finding.remedy, (_("Fix: "), "green"))
 
 
 def _notes(notes: list[Finding]) -> Table:
     table = Table.grid(padding=(0, 2))
-    table.add_column(style=_COLOURS[Severity.INFO], no_wrap=True)
+    table.add_column(style=COLOURS[Severity.INFO], no_wrap=True)
     table.add_column()
     for finding in notes:
         table.add_row(f"  {finding.id}", Group(*_note(finding)))
@@ -121,21 +96,21 @@ def _notes(notes: list[Finding]) -> Table:
 
 
 def _note(finding: Finding) -> Iterator[Text]:
-    yield _line((f"{finding.location}  " if finding.location else "", "bold"), (finding.message, ""))
+    yield line((f"{finding.location}  " if finding.location else "", "bold"), (finding.message, ""))
     places = [evidence for evidence in finding.evidence if evidence.location]
     for evidence in places[:_ROWS]:
-        yield Text(printable(f"{evidence.location}  {evidence.text}"), _QUIET)
+        yield Text(printable(f"{evidence.location}  {evidence.text}"), QUIET)
     if len(places) > _ROWS:
-        yield Text(_("and {count} more").format(count=len(places) - _ROWS), _QUIET)
+        yield Text(_("and {count} more").format(count=len(places) - _ROWS), QUIET)
 
 
 def _evidence(evidence: Evidence) -> Padding:
     if evidence.quote:
         # The first line tells; what follows in CUDA's messages is advice on debugging.
         quote = evidence.quote.strip().split("\n")[0]
-        return _said(quote, (_("{text}: ").format(text=evidence.text), "cyan"))
+        return said(quote, (_("{text}: ").format(text=evidence.text), "cyan"))
     place = f"{evidence.location}  " if evidence.location else ""
-    return _said(evidence.text, (place, "bold"))
+    return said(evidence.text, (place, "bold"))
 
 
 def _told(evidence: Evidence, message: str) -> bool:
@@ -164,7 +139,7 @@ _Rows = list[tuple[str, str, str, str]]
 def _rows(rows: _Rows) -> Table:
     """An amount, two words on what it is of, and how many."""
     table = Table.grid(padding=(0, 2))
-    for justify, style in (("right", ""), ("left", ""), ("left", ""), ("right", _QUIET)):
+    for justify, style in (("right", ""), ("left", ""), ("left", ""), ("right", QUIET)):
         table.add_column(justify=justify, style=style, overflow="fold")  # type: ignore[arg-type]
     for row in rows[:_ROWS]:
         table.add_row(*(Text(printable(cell)) for cell in row))
@@ -251,29 +226,12 @@ def _place(site: Site | None) -> str:
     return str(site) if site else _("(outside the project)")
 
 
-def _severity(finding: Finding) -> str:
-    return {"error": _("error"), "warning": _("warning"), "info": _("info")}[finding.severity.value]
-
-
 def _times(finding: Finding) -> str:
     text = f"  ×{finding.count}" if finding.count > 1 else ""
     if finding.ranks:
         ranks = ", ".join(map(str, finding.ranks))
         text += "  " + ngettext("rank {ranks}", "ranks {ranks}", len(finding.ranks)).format(ranks=ranks)
     return text
-
-
-def _line(*spans: tuple[str, str]) -> Text:
-    """One line that is never broken, so that a terminal still sees ``path:line`` in it."""
-    return Text.assemble(*((printable(text), style) for text, style in spans))
-
-
-def _paragraph(text: str, style: str, indent: int = 0) -> Padding:
-    return Padding(Text(printable(text), style), (0, 0, 0, indent), expand=False)
-
-
-def _said(text: str, *before: tuple[str, str], indent: int = 4) -> Padding:
-    return Padding(_line(*before, (text, "")), (0, 0, 0, indent), expand=False)
 
 
 def _near(path: str, folder: str) -> str:
