@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,14 +14,16 @@ from torchport import config
 from torchport.check import baseline, files, target
 from torchport.check.baseline import BaselineError
 from torchport.check.cache import Cache
-from torchport.check.engine import Checked, Readable, check_file, check_source, read_source
-from torchport.check.mend import mend
+from torchport.check.decoding import decode
+from torchport.check.engine import Checked, check_file, check_source
+from torchport.check.mend import Mended, mend
 from torchport.check.notebook import read_cells
 from torchport.check.parallel import check_files
 from torchport.check.rewrite import rewrite
 from torchport.check.rule import LoadedRule
 from torchport.check.rules import rules
 from torchport.check.select import UnknownRule, choose
+from torchport.check.siblings import Siblings
 from torchport.check.source import Unreadable
 from torchport.check.texts import MOST_CHARACTERS
 from torchport.config import Config, ConfigError
@@ -71,6 +73,7 @@ class _State:
     problems: list[Problem] = field(default_factory=list)
     fixed: list[Finding] = field(default_factory=list)
     taken_back: list[Finding] = field(default_factory=list)
+    written: dict[str, bytes] = field(default_factory=dict)
     diff: str = ""
 
 
@@ -90,7 +93,8 @@ def check(request: Request, *, folder: Path) -> Survey:
     torch = _torch(settings, project)
     name, known = _baseline(request, settings, project, folder)
     found, unread = _read(paths, settings.exclude or (), folder)
-    state = _State(_checked(found, torch, project, folder), unread)
+    siblings = Siblings(folder, project.root)
+    state = _State(_checked(found, torch, project, siblings), unread)
     ids = {each.rule.id for each in chosen}
 
     def shown(path: str) -> str:  # the name by which a baseline knows a file
@@ -103,7 +107,18 @@ def check(request: Request, *, folder: Path) -> Survey:
     if request.fix or request.unsafe or request.diff:
         for file in found:
             if unknown(state.checked[file.name].findings, read):
-                _mend(file, request, state, lambda source: _look(source, torch, chosen, unknown), torch)
+                mended = mend(
+                    file.name,
+                    file.data,
+                    lambda source: unknown(check_source(source, torch, chosen, []), lambda path: source.text),
+                    request.unsafe,
+                    siblings,
+                )
+                _keep(file, mended, request.diff, state)
+    # Once all is written: what is found in a file may rest on another.
+    after = Siblings(folder, project.root)
+    for name, data in state.written.items():
+        state.checked[name] = check_file(name, data, torch, siblings=after)
     findings = [each for file in found for each in state.checked[file.name].findings if each.id in ids]
     if request.write_baseline:
         name, known = name or _name(project.root / BASELINE, folder), Counter()
@@ -153,10 +168,9 @@ def reader(folder: Path) -> Read:
             if cell:
                 cells = read_cells(data.decode("utf-8-sig"))
                 return next((each.text for each in cells if each.number == int(cell["number"])), None)
-            source, _problems = read_source(path, data)
+            return decode(data, "" if files.kind_of(path) in ("", "python") else "utf-8-sig")
         except (OSError, UnicodeDecodeError, Unreadable):
             return None
-        return source.text if source else None
 
     return read
 
@@ -231,13 +245,13 @@ def _name(path: Path, folder: Path) -> str:
 
 
 def _checked(
-    found: Sequence[_File], torch: tuple[int, int] | None, project: Project, folder: Path
+    found: Sequence[_File], torch: tuple[int, int] | None, project: Project, siblings: Siblings
 ) -> dict[str, Checked]:
     """What each file gives, from the cache where it has not changed."""
-    cache = Cache(project.root, torch, language(), folder)
+    cache = Cache(project.root, torch, language(), siblings)
     checked = {file.name: cache.get(file.name, file.data) for file in found}
     fresh = [file for file in found if checked[file.name] is None]
-    results = check_files([(file.name, file.data) for file in fresh], torch, language())
+    results = check_files([(file.name, file.data) for file in fresh], torch, language(), siblings)
     for file, result in zip(fresh, results, strict=True):
         cache.put(file.name, file.data, result)
         checked[file.name] = result
@@ -245,28 +259,12 @@ def _checked(
     return {name: result for name, result in checked.items() if result is not None}
 
 
-def _look(
-    source: Readable,
-    torch: tuple[int, int] | None,
-    chosen: Sequence[LoadedRule],
-    unknown: Callable[[Sequence[Finding], Read], list[Finding]],
-) -> list[Finding]:
-    """What counts in one source, while it is repaired."""
-    return unknown(check_source(source, torch, chosen, []), lambda path: source.text)
-
-
-def _mend(
-    file: _File,
-    request: Request,
-    state: _State,
-    look: Callable[[Readable], list[Finding]],
-    torch: tuple[int, int] | None,
-) -> None:
-    mended = mend(file.name, file.data, look, request.unsafe)
+def _keep(file: _File, mended: Mended, diff: bool, state: _State) -> None:
+    """Writes a repaired file, or notes the difference."""
     state.taken_back += mended.taken_back
     if mended.data == file.data:
         return
-    if request.diff:
+    if diff:
         state.diff += mended.diff
     else:
         try:
@@ -275,7 +273,7 @@ def _mend(
             said = _("the repairs could not be written: {error}").format(error=error.strerror)
             state.problems.append(Problem(file.name, said))
             return
-        state.checked[file.name] = check_file(file.name, mended.data, torch)
+        state.written[file.name] = mended.data
     state.fixed += mended.fixed
 
 

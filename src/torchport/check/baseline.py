@@ -54,6 +54,8 @@ def apart(
     findings: Sequence[Finding], baseline: Counter[Known], source: Read, name: Callable[[str], str]
 ) -> tuple[list[Finding], Counter[Known]]:
     """The findings that the baseline does not know, and what is left of it."""
+    if not baseline:
+        return list(findings), Counter()
     lines, left = Lines(source), Counter(baseline)
     fresh = []
     for finding in findings:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from torchport.check.engine import Checked
+from torchport.check.siblings import Siblings
 from torchport.finding import Confidence, Edit, Evidence, Finding, Fix, Location, Severity
 from torchport.survey import Problem
 
@@ -24,13 +25,14 @@ _KEPT = 4  # states: two languages, two versions of torch
 
 
 class Cache:
-    """Results by path and content. ``language`` is that of their messages, ``folder`` where their paths begin."""
+    """Results by path and content. ``language`` is that of their messages."""
 
-    def __init__(self, project: Path, torch: tuple[int, int] | None, language: str, folder: Path) -> None:
+    def __init__(self, project: Path, torch: tuple[int, int] | None, language: str, siblings: Siblings) -> None:
         self._home = project / ".torchport"
-        key = repr((rules_digest(), sys.version_info[:3], torch, language, os.path.relpath(folder, project)))
+        key = repr((rules_digest(), sys.version_info[:3], torch, language, os.path.relpath(siblings.folder, project)))
         self._file = self._home / "cache" / "check" / f"{_digest(key.encode())}.json"
         self._entries: dict[str, Any] = {}
+        self._siblings = siblings
         self._changed = False
         with contextlib.suppress(OSError, ValueError):
             entries = json.loads(self._file.read_bytes())
@@ -40,13 +42,17 @@ class Cache:
         """What a file with these bytes gave, None where that is not known."""
         try:
             digest, content = self._entries[path]
-            return _checked(path, content) if digest == _digest(data) else None
-        except (LookupError, TypeError, ValueError):
+            if digest != _digest(data):
+                return None
+            same = all(self._siblings.digest(path, name) == there for name, there in content["asked"].items())
+            return _checked(path, content) if same else None
+        except (LookupError, TypeError, ValueError, AttributeError):
             return None
 
     def put(self, path: str, data: bytes, checked: Checked) -> None:
         content = asdict(checked)
         del content["path"]
+        content["asked"] = {name: self._siblings.digest(path, name) for name in checked.asked}
         self._entries[path] = [_digest(data), content]
         self._changed = True
 
@@ -93,7 +99,8 @@ def _plain(value: object) -> Any:
 
 def _checked(path: str, content: dict[str, Any]) -> Checked:
     findings = tuple(map(_finding, content["findings"]))
-    return Checked(path, content["lines"], findings, tuple(Problem(**each) for each in content["problems"]))
+    problems = tuple(Problem(**each) for each in content["problems"])
+    return Checked(path, content["lines"], findings, problems, tuple(content["asked"]))
 
 
 def _finding(content: dict[str, Any]) -> Finding:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 
 from torchport.check import changes, files
+from torchport.check.decoding import decode, module_name
 from torchport.check.notebook import Notebook, open_notebook
 from torchport.check.rule import Change, Hit, LoadedRule
 from torchport.check.rules import rules
+from torchport.check.siblings import Siblings
 from torchport.check.source import LINE_END, Source, Unreadable
 from torchport.check.texts import Text
 from torchport.finding import Edit, Evidence, Finding, Fix, Location
@@ -27,12 +27,13 @@ Readable = Source | Text
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What one file gave."""
+    """What one file gave; ``asked`` are the names of other modules that were looked at for it."""
 
     path: str
     lines: int
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
+    asked: tuple[str, ...] = ()
 
 
 def python_files(root: Path, exclude: Iterable[str] = ()) -> Iterator[Path]:
@@ -40,30 +41,17 @@ def python_files(root: Path, exclude: Iterable[str] = ()) -> Iterator[Path]:
     return (path for path in files.find(root, tuple(exclude)) if root.is_file() or path.suffix == ".py")
 
 
-def encoding(data: bytes) -> str:
-    """The encoding that the bytes of a Python file name. Raises Unreadable."""
-    try:
-        return tokenize.detect_encoding(BytesIO(data).readline)[0]
-    except SyntaxError as error:
-        raise Unreadable(str(error)) from None
-
-
-def decode(data: bytes, name: str = "") -> str:
-    """The text of a file, line ends and all, by default in the encoding that it names. Raises Unreadable."""
-    try:
-        return data.decode(name or encoding(data))
-    except (UnicodeDecodeError, LookupError) as error:
-        raise Unreadable(str(error)) from None
-
-
-def module_name(path: str) -> str:
-    """The name by which other files of the project import one."""
-    parts = [part for part in path.removesuffix(".py").split("/") if part not in ("", ".", "..")]
-    return ".".join(parts[:-1] if parts[-1:] == ["__init__"] else parts)
-
-
-def read_source(path: str, data: bytes) -> tuple[Readable | None, list[Problem]]:
+def read_source(path: str, data: bytes, siblings: Siblings | None = None) -> tuple[Readable | None, list[Problem]]:
     """The bytes of a file as rules read it; None for one that they do not read, and what is wrong with it."""
+    source, problems = _read(path, data)
+    if siblings and isinstance(source, Source):
+        siblings.attach(source)
+    elif siblings:
+        siblings.asked = set()
+    return source, problems
+
+
+def _read(path: str, data: bytes) -> tuple[Readable | None, list[Problem]]:
     kind = files.kind_of(path) or "python"
     try:
         if kind not in ("python", "notebook"):
@@ -78,14 +66,19 @@ def read_source(path: str, data: bytes) -> tuple[Readable | None, list[Problem]]
 
 
 def check_file(
-    path: str, data: bytes, torch: tuple[int, int] | None = None, chosen: Sequence[LoadedRule] | None = None
+    path: str,
+    data: bytes,
+    torch: tuple[int, int] | None = None,
+    chosen: Sequence[LoadedRule] | None = None,
+    siblings: Siblings | None = None,
 ) -> Checked:
     """Checks the bytes of one file; one that never says torch is not parsed. A rule that fails is a problem."""
-    source, problems = read_source(path, data)
+    source, problems = read_source(path, data, siblings)
     findings = check_source(source, torch, chosen, problems) if source else []
     if isinstance(source, Notebook):
         findings = [source.placed(finding) for finding in findings]
-    return Checked(path, data.count(b"\n") + 1, tuple(findings), tuple(problems))
+    asked = tuple(sorted(siblings.asked)) if siblings and source else ()
+    return Checked(path, data.count(b"\n") + 1, tuple(findings), tuple(problems), asked)
 
 
 def check_source(

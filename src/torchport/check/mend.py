@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchport.check import files
-from torchport.check.engine import Readable, decode, encoding, read_source
+from torchport.check.decoding import decode, encoding
+from torchport.check.engine import Readable, read_source
 from torchport.check.notebook import Notebook, rewritten
 from torchport.check.repair import repair
+from torchport.check.siblings import Siblings
 from torchport.finding import Finding
 
 
@@ -25,9 +27,15 @@ class Mended:
     diff: str = ""
 
 
-def mend(path: str, data: bytes, look: Callable[[Readable], list[Finding]], unsafe: bool = False) -> Mended:
+def mend(
+    path: str,
+    data: bytes,
+    look: Callable[[Readable], list[Finding]],
+    unsafe: bool = False,
+    siblings: Siblings | None = None,
+) -> Mended:
     """Applies the safe fixes of what ``look`` finds in a file, with ``unsafe`` all."""
-    source, _problems = read_source(path, data)
+    source, _problems = read_source(path, data, siblings)
     if source is None:
         return Mended(data)
     done = repair(source, look, unsafe)

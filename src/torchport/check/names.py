@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -30,6 +31,7 @@ _SHOWN_AS = {
 }
 
 
+@lru_cache(4096)
 def canonical(name: str) -> str:
     """The one name by which rules know a thing of torch."""
     for private, public in _SHOWN_AS.items():
@@ -77,6 +79,13 @@ class Scope:
                 return scope, scope.bindings[name]
             scope = scope.parent
         return None
+
+
+# The nodes for which ``bindings`` has something to say.
+BINDERS = frozenset(
+    {ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor, ast.comprehension}
+    | {ast.NamedExpr, ast.withitem, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler}
+)
 
 
 def bindings(node: ast.AST, module: str) -> Iterator[tuple[str, Binding]]:

@@ -56,7 +56,9 @@ class Notebook(Source):
         return self._written
 
     def again(self, written: str) -> Notebook:
-        return Notebook(self.path, written, self._numbers, self.module)
+        other = Notebook(self.path, written, self._numbers, self.module)
+        other.sibling = self.sibling
+        return other
 
     def placed(self, finding: Finding) -> Finding:
         """A finding with its places given by cell."""

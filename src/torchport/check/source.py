@@ -12,7 +12,17 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, TypeVar
 
-from torchport.check.names import COMPREHENSIONS, FUNCTIONS, SCOPES, Binding, Function, Scope, bindings, canonical
+from torchport.check.names import (
+    BINDERS,
+    COMPREHENSIONS,
+    FUNCTIONS,
+    SCOPES,
+    Binding,
+    Function,
+    Scope,
+    bindings,
+    canonical,
+)
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 FUNCTION_DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -35,6 +45,7 @@ _KEEPERS = frozenset(
         "share_memory",
     }
 )
+_SCOPE_TYPES = frozenset(SCOPES)
 _MOST_STEPS = 12  # from a name to what made it
 
 
@@ -69,6 +80,8 @@ class Source:
         self.parents: dict[ast.AST, ast.AST] = {}
         self._by_type: dict[type, list[Any]] = defaultdict(list)
         self._scopes: dict[ast.AST, Scope] = {}
+        self._name_scopes: dict[ast.AST, Scope] = {}
+        self._names: dict[ast.AST, str] = {}
         self.scope = Scope(self.tree, None)
         # The source of another module of the project, None for one that is not of it; who reads files sets it.
         self.sibling: Callable[[str], Source | None] = _no_sibling
@@ -89,28 +102,33 @@ class Source:
     # Reading
 
     def _read(self) -> None:
+        by_type, parents, places = self._by_type, self.parents, self._name_scopes
         self._scopes[self.tree] = self.scope
         waiting: list[tuple[ast.AST, Scope]] = [(self.tree, self.scope)]
         while waiting:
             node, scope = waiting.pop()
-            self._by_type[type(node)].append(node)
-            for name, binding in bindings(node, self.module):
-                scope.bind(name, binding)
-            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" and node.module:
-                scope.stars.append(node.module)
+            kind = type(node)
+            by_type[kind].append(node)
+            if kind is ast.Name:
+                places[node] = scope
+                continue
+            if kind in BINDERS:
+                for name, binding in bindings(node, self.module):
+                    scope.bind(name, binding)
+                if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" and node.module:
+                    scope.stars.append(node.module)
             elif isinstance(node, (ast.Global, ast.Nonlocal)):
                 scope.elsewhere.update(node.names)
-            inner = scope
-            if isinstance(node, SCOPES) and node is not self.tree:
+            inner, is_function = scope, False
+            if kind in _SCOPE_TYPES and node is not self.tree:
                 inner = self._scopes[node] = Scope(node, scope)
+                is_function = isinstance(node, FUNCTIONS)
                 if isinstance(node, FUNCTIONS):
                     for parameter in parameters(node):
                         inner.bind(parameter.arg, Binding(parameter))
-            children = list(ast.iter_child_nodes(node))
-            for child in reversed(children):
-                self.parents[child] = node
-                outside = isinstance(node, FUNCTIONS) and not _in_body(node, child)
-                waiting.append((child, scope if outside else inner))
+            for child in reversed(_children(node)):
+                parents[child] = node
+                waiting.append((child, scope if is_function and not _in_body(node, child) else inner))
 
     # Places
 
@@ -214,6 +232,8 @@ class Source:
 
     def scope_at(self, node: ast.AST) -> Scope:
         """The scope in which a node's names are looked up."""
+        if node in self._name_scopes:
+            return self._name_scopes[node]
         child = node
         for above in self.ancestors(node):
             scope = self._scopes.get(above)
@@ -230,7 +250,11 @@ class Source:
 
     def name(self, node: ast.AST | None) -> str:
         """The dotted name of what an expression refers to, ``torch.nn.Linear`` say; empty where that is unknown."""
-        return canonical(self._dotted(node, _MOST_STEPS))
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return ""
+        if node not in self._names:
+            self._names[node] = canonical(self._dotted(node, _MOST_STEPS))
+        return self._names[node]
 
     def _dotted(self, node: ast.AST | None, steps: int) -> str:
         if steps <= 0:
@@ -271,23 +295,29 @@ class Source:
         found = [call for name in names for call in self._calls.get(name, ())]
         return sorted(found, key=lambda call: (call.lineno, call.col_offset)) if len(names) > 1 else found
 
-    def values(self, node: ast.AST, steps: int = _MOST_STEPS) -> list[ast.expr]:
+    def values(self, node: ast.AST) -> list[ast.expr]:
         """The expressions that a name or an attribute of self was given, or the expression itself."""
-        if steps <= 0:
-            return []
+        found: dict[ast.expr, None] = {}
+        self._values(node, found, set())
+        return list(found)
+
+    def _values(self, node: ast.AST, found: dict[ast.expr, None], seen: set[ast.AST]) -> None:
+        if node in seen:
+            return
+        seen.add(node)
+        given: list[ast.expr] = []
         if isinstance(node, ast.Name):
-            found = self.scope_at(node).find(node.id)
-            if found is None:
-                return []
-            given = [way.value for way in found[1] if way.value is not None]
+            ways = self.scope_at(node).find(node.id)
+            given = [way.value for way in ways[1] if way.value is not None] if ways is not None else []
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             owner = self.method_class(node)
             given = self.attributes(owner).get(node.attr, []) if owner is not None else []
         elif isinstance(node, ast.IfExp):
             given = [node.body, node.orelse]
-        else:
-            return [node] if isinstance(node, ast.expr) else []
-        return [each for value in given for each in self.values(value, steps - 1)]
+        elif isinstance(node, ast.expr):
+            found[node] = None
+        for value in given:
+            self._values(value, found, seen)
 
     def attributes(self, owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
         """What the methods of a class assign to attributes of self."""
@@ -314,20 +344,20 @@ class Source:
         instance of a module class of this file is made by ``torch.nn.Module``, too.
         """
         made: set[str] = set()
-        self._makers(node, made, _MOST_STEPS)
+        waiting, seen = [node], set[ast.AST]()
+        while waiting:
+            for value in self.values(waiting.pop()):
+                if not isinstance(value, ast.Call) or value in seen:
+                    continue
+                seen.add(value)
+                name = self.name(value.func)
+                if name:
+                    made.add(name)
+                    if is_module_class(name) or name in self.module_classes:
+                        made.add("torch.nn.Module")
+                if isinstance(value.func, ast.Attribute) and value.func.attr in _KEEPERS:
+                    waiting.append(value.func.value)
         return frozenset(made)
-
-    def _makers(self, node: ast.AST, made: set[str], steps: int) -> None:
-        for value in self.values(node):
-            if not isinstance(value, ast.Call) or steps <= 0:
-                continue
-            name = self.name(value.func)
-            if name:
-                made.add(name)
-                if is_module_class(name) or name in self.module_classes:
-                    made.add("torch.nn.Module")
-            if isinstance(value.func, ast.Attribute) and value.func.attr in _KEEPERS:
-                self._makers(value.func.value, made, steps - 1)
 
     @cached_property
     def module_classes(self) -> frozenset[str]:
@@ -393,6 +423,18 @@ def is_open(call: ast.Call) -> bool:
 def constant(node: ast.AST | None) -> Any:
     """The value of a literal, None for anything else."""
     return node.value if isinstance(node, ast.Constant) else None
+
+
+def _children(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly below one, but for the words load, store and delete, which all names share."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [each for each in value if isinstance(each, ast.AST)]
+        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+            found.append(value)
+    return found
 
 
 def _in_body(function: ast.AST, child: ast.AST) -> bool:

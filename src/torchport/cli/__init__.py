@@ -9,6 +9,7 @@ from typing import NoReturn
 import click
 
 from torchport import __version__
+from torchport.cli.check import check
 from torchport.cli.rehearse import rehearse
 from torchport.cli.words import Group, language_option
 from torchport.text import mark, set_language
@@ -25,7 +26,8 @@ def torchport() -> None:
     pass
 
 
-torchport.add_command(rehearse)
+for command in (check, rehearse):
+    torchport.add_command(command)
 
 
 def main(argv: list[str] | None = None) -> NoReturn:

@@ -22,7 +22,7 @@ def render(survey: Survey) -> str:
 
 def _place(finding: Finding) -> dict[str, object]:
     place = finding.location
-    title = {"title": f"torchport {finding.id}"}
+    title: dict[str, object] = {"title": f"torchport {finding.id}"}
     if place is None:
         return title
     if file_of(place.path) != place.path:

@@ -33,11 +33,8 @@ def repairs(survey: Survey) -> list[str]:
     """What was repaired, what could be, and what could not."""
     found = []
     if survey.fixed:
-        count = len(survey.fixed)
-        text = ngettext("{count} repaired", "{count} repaired", count)
-        if survey.diff is not None:
-            text = ngettext("{count} would be repaired", "{count} would be repaired", count)
-        found.append(text.format(count=count))
+        text = _("{count} repaired") if survey.diff is None else _("{count} would be repaired")
+        found.append(text.format(count=len(survey.fixed)))
     if survey.taken_back:
         count = len(survey.taken_back)
         text = ngettext(
@@ -51,11 +48,10 @@ def repairs(survey: Survey) -> list[str]:
     safe = sum(bool(finding.fix and finding.fix.safe) for finding in left)
     unsafe = sum(bool(finding.fix and not finding.fix.safe) for finding in left)
     if safe:
-        found.append(ngettext("--fix repairs {count}", "--fix repairs {count}", safe).format(count=safe))
+        found.append(_("--fix repairs {count}").format(count=safe))
     if unsafe:
-        more = ngettext("--unsafe-fixes repairs {count} more", "--unsafe-fixes repairs {count} more", unsafe)
-        alone = ngettext("--unsafe-fixes repairs {count}", "--unsafe-fixes repairs {count}", unsafe)
-        found.append((more if safe else alone).format(count=unsafe))
+        text = _("--unsafe-fixes repairs {count} more") if safe else _("--unsafe-fixes repairs {count}")
+        found.append(text.format(count=unsafe))
     return found
 
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import cache
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
-
-from torchport.finding import Evidence, Finding, Location, Severity
+from torchport.finding import Severity
 from torchport.plan import Run
-from torchport.report.printable import printable
+from torchport.report.page import card_of, environment, policy, style
 from torchport.report.rehearsal_graphs import graphs
 from torchport.report.rehearsal_summary import (
     DIRECTIONS,
@@ -29,20 +22,11 @@ from torchport.report.rehearsal_summary import (
     summarise,
     wait_name,
 )
-from torchport.report.source import Excerpt, Note, Read, Sources
+from torchport.report.source import Read, Sources
 from torchport.text import _, binary_size, ngettext
 
 MOST_CARDS = 200
 MOST_ROWS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A finding, with what is told beside its source and what is told under its lines."""
-
-    finding: Finding
-    told: tuple[Evidence, ...]
-    excerpts: tuple[Excerpt, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +43,16 @@ def render(run: Run, *, read: Read, language: str = "en") -> str:
     """The page. ``read`` gives the text of a source file by its path in the project, or None."""
     summary = summarise(run)
     sources = Sources(read)
-    cards = [_card(finding, sources) for finding in run.findings if finding.severity > Severity.INFO]
+    cards = [card_of(finding, sources) for finding in run.findings if finding.severity > Severity.INFO]
     words, bad = ending(run)
-    style = _style()
+    look = style()
     return (
-        _environment()
+        environment()
         .get_template("rehearsal.html")
         .render(
             language={"zh": "zh-CN"}.get(language, language),
-            style=style,
-            policy=_policy(style),
+            style=look,
+            policy=policy(look),
             program=program(run.plan),
             place=_place(run),
             verdicts=_verdicts(run),
@@ -77,73 +61,13 @@ def render(run: Run, *, read: Read, language: str = "en") -> str:
             tiles=_tiles(run, summary),
             cards=cards[:MOST_CARDS],
             left_out=max(len(cards) - MOST_CARDS, 0),
-            notes=[_card(finding, sources) for finding in run.findings if finding.severity is Severity.INFO],
+            notes=[card_of(finding, sources) for finding in run.findings if finding.severity is Severity.INFO],
             graphs=graphs(run, summary),
             tables=[table for table in _tables(summary) if table.rows],
             facts=_facts(run),
             limits=limits(),
         )
     )
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("torchport.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
-    environment.filters["coded"] = _coded
-    environment.globals.update(_=_, severity_name=severity_name, binary_size=binary_size)
-    return environment
-
-
-def _shown(value: Any) -> Any:
-    """Everything that reaches the page, but what we wrote as HTML ourselves."""
-    return value if isinstance(value, Markup) else printable(str(value), keep="\n\t")
-
-
-def _coded(text: str) -> Markup:
-    """Text with what stands between backticks set as code; an odd backtick is a backtick."""
-    parts = str(escape(printable(text, keep="\n"))).split("`")
-    if len(parts) % 2 == 0:
-        parts[-2:] = ["`".join(parts[-2:])]
-    return Markup("".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts)))
-
-
-def _style() -> Markup:
-    loader = _environment().loader
-    assert loader is not None
-    return Markup(loader.get_source(_environment(), "rehearsal.css")[0])
-
-
-def _policy(style: str) -> str:
-    """Content-Security-Policy: nothing is loaded, nothing runs, and no style but ours counts."""
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-
-
-def _card(finding: Finding, sources: Sources) -> Card:
-    """Evidence whose line can be shown is written under it; the rest stands beside."""
-    notes: list[Note] = []
-    if finding.location:
-        notes.append(_note(finding.location, "", main=True))
-    for evidence in finding.evidence:
-        if evidence.location:
-            notes.append(_note(evidence.location, evidence.text, main=not evidence.text))
-    # A remark needs no source beside it.
-    excerpts = sources.excerpts(tuple(notes)) if finding.severity > Severity.INFO else ()
-    shown = {(note.path, note.line) for excerpt in excerpts for line in excerpt.lines for note in line.notes}
-    places = [(evidence, evidence.location) for evidence in finding.evidence]
-    told = tuple(evidence for evidence, place in places if not place or (place.path, place.line) not in shown)
-    return Card(finding, told, excerpts)
-
-
-def _note(place: Location, text: str, *, main: bool) -> Note:
-    return Note(place.path, place.line, place.function, text, main)
 
 
 def _verdicts(run: Run) -> list[tuple[str, str]]:
@@ -263,8 +187,3 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     rows.append((_("took"), _("{seconds} s").format(seconds=f"{run.seconds:.3g}")))
     rows.append((_("record"), run.folder))
     return rows
-
-
-def severity_name(severity: Severity) -> str:
-    """The severity as users read it."""
-    return {"error": _("error"), "warning": _("warning"), "info": _("info")}[severity.value]

@@ -37,6 +37,7 @@ def _events(source: Source) -> list[Event]:
     try:
         frame = run.module(source)
         _classes(run, source, frame)
+        _functions(run, source, frame)
         _rest(run, source, frame)
     except (TooLong, RecursionError):
         pass
@@ -54,6 +55,21 @@ def _classes(run: Interpreter, source: Source, frame: Frame) -> None:
     for module in made:
         for name in _others(module.owner.node) if module.owner else ():
             _call(run, source, module, name, frame)
+
+
+def _functions(run: Interpreter, source: Source, frame: Frame) -> None:
+    """Custom functions of autograd, given tensors of the GPU."""
+    for node in source.nodes(ast.ClassDef):
+        if not any(source.name(base) == "torch.autograd.Function" for base in node.bases):
+            continue
+        cls = frame.names.get(node.name)
+        for method in node.body:
+            if isinstance(cls, Class) and isinstance(method, FUNCTION_DEFS) and method.name in ("forward", "backward"):
+                given: list[Value] = [UNKNOWN]
+                for position, parameter in enumerate(parameters(method)[1:]):
+                    tensor = position == 0 or _used_as_tensor(source, method, parameter.arg)
+                    given.append(Tensor(GPU, assumed=True) if tensor else UNKNOWN)
+                run.call_function(Function(source, method, None, frame), given, {}, frame)
 
 
 def _on_gpu(run: Interpreter, source: Source, node: ast.ClassDef, frame: Frame) -> Module | None:

@@ -19,6 +19,7 @@ from torchport.check.flow.values import (
     Device,
     DeviceValue,
     Function,
+    Generator,
     Loader,
     Mapping,
     Module,
@@ -54,6 +55,11 @@ def call(run: Interpreter, node: ast.Call, frame: Frame) -> Value:
         given.append(value)
     named = {each.arg: run.value(each.value, frame) for each in node.keywords if each.arg}
     name = frame.source.name(node.func)
+    if _is_super_init(node):
+        own = frame.look_up("self")
+        if isinstance(own, Module) and own.owner is not None:
+            own.items += [each for value in given for each in ([value] if isinstance(value, Module) else [])]
+        return UNKNOWN
     if isinstance(node.func, ast.Attribute) and not name.startswith(("torch.", "numpy.")):
         owner = run.value(node.func.value, frame)
         found = _method(run, owner, node, node.func, given, named, frame)
@@ -71,6 +77,13 @@ def call(run: Interpreter, node: ast.Call, frame: Frame) -> Value:
     if isinstance(target, (Module, Object)):
         return forward(run, target, node, given, named, frame)
     return _builtin(run, name, node, given, named, frame)
+
+
+def _is_super_init(node: ast.Call) -> bool:
+    match node.func:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__"):
+            return True
+    return False
 
 
 def _builtin(
@@ -146,6 +159,14 @@ def _method(
         if func.attr == "get" and given and isinstance(given[0], Const):
             return owner.items.get(given[0].value, UNKNOWN)
         return UNKNOWN
+    if isinstance(owner, Class):
+        function = run.method(Object(owner), "forward" if func.attr == "apply" else func.attr)
+        if function is None:
+            return UNKNOWN
+        first = [UNKNOWN] if func.attr == "apply" else []
+        return run.call_function(replace(function, bound=None), [*first, *given], named, frame)
+    if isinstance(owner, Generator):
+        return owner if func.attr == "manual_seed" else UNKNOWN
     if isinstance(owner, (Loader, Optimizer, Array, Const, DeviceValue)):
         return _optimizer_method(run, owner, node, func, frame) if isinstance(owner, Optimizer) else UNKNOWN
     return None
@@ -212,9 +233,7 @@ def _tensor_method(
             else (_moved(owner, None))
         )
     if method in ("numpy", "__array__"):
-        if owner.device == GPU and not owner.assumed:
-            _numpy_event(run, node, func.value, owner, frame)
-        elif owner.device == GPU:
+        if (owner.device == GPU and not owner.assumed) or owner.device == GPU:
             _numpy_event(run, node, func.value, owner, frame)
         return Array()
     if method.startswith("new_"):
@@ -222,15 +241,27 @@ def _tensor_method(
         return Tensor(device, Origin(frame.source, node, "factory") if device == CPU else None)
     if method in facts.NUMBERS:
         return UNKNOWN
+    if method in ("view", "reshape") and node.args and not any(isinstance(each, ast.Starred) for each in node.args):
+        shape = node.args[0].elts if isinstance(node.args[0], (ast.Tuple, ast.List)) else node.args
+        known = len(node.args) > 1 or isinstance(node.args[0], (ast.Tuple, ast.List, ast.Constant, ast.UnaryOp))
+        return replace(owner, follows=False, dims=len(shape) if known else None)
     if method in facts.TAKES_BOTH:
-        return replace(owner, follows=False)
+        return replace(owner, follows=False, dims=owner.dims if method in ("to", "type_as", "requires_grad_") else None)
+    generator = named.pop("generator", None)
+    if generator is not None:
+        _drawn(run, node, {"generator": generator}, owner.device, frame)
     role = "mask" if method.startswith("masked_") else ""
-    result = run.combine(node, [owner, *given, *named.values()], frame, role)
+    in_place = method.endswith("_") and not method.endswith("__")
+    result = run.combine(node, [owner, *given, *named.values()], frame, role, in_place=in_place)
     if not isinstance(result, Tensor):
         return UNKNOWN
     if method in facts.REDUCTIONS and not given and not {"dim", "axis"} & named.keys():
         return replace(result, numbers=True)
-    if method in ("max", "min", "sort", "topk", "median", "mode", "unbind", "split", "chunk"):
+    if method in ("split", "chunk", "tensor_split"):
+        return Sequence(None, replace(result, dims=owner.dims, numbers=owner.numbers))
+    if method == "unbind":
+        return Sequence(None, run.indexed(owner, node))
+    if method in ("max", "min", "sort", "topk", "median", "mode"):
         return Sequence(None, replace(result, numbers=None)) if given or named else result
     return replace(result, origin=result.origin or owner.origin) if result.device == CPU else result
 
@@ -288,7 +319,7 @@ def _module_method(
 ) -> Value:
     method = func.attr
     own = run.method(owner, method) if owner.owner is not None else None
-    if own is not None and method not in ("to", "cuda", "cpu"):
+    if own is not None and method not in ("to", "cuda", "cpu", "to_empty"):
         return run.call_function(own, given, named, frame)
     if method in ("to", "cuda", "cpu", "xpu"):
         device = (
@@ -340,8 +371,18 @@ def _torch(
     if name == "torch.device":
         return DeviceValue(read_device(given[0], node.args[0], frame) if given else None)
     if name in ("torch.set_default_device", "torch.set_default_tensor_type"):
-        run.default = GPU if "cuda" in frame.source.code(node) else None
+        run.default = (
+            GPU
+            if "cuda" in frame.source.code(node)
+            else read_device(given[0], node.args[0], frame)
+            if given
+            else (None)
+        )
         return UNKNOWN
+    if name == "torch.Generator":
+        place = named.get("device", given[0] if given else None)
+        device = CPU if place is None else read_device(place, argument(node, "device", 0), frame)
+        return Generator(device, Origin(frame.source, node, "made"))
     if name in facts.HOST_MAKERS:
         return _factory(run, name, node, given, named, frame)
     if last.endswith("_like") and name.count(".") == 1:
@@ -364,7 +405,7 @@ def _torch(
     if name in ("torch.utils.data.DataLoader",):
         return Loader(Tree(CPU))
     if name in ("torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel"):
-        return _wrapped(given)
+        return _wrapped(given, name == "torch.nn.DataParallel" or "device_ids" in named)
     if name in (
         "torch.compile",
         "torch.jit.script",
@@ -375,7 +416,7 @@ def _torch(
     if name.startswith("torch.optim.") and name.count(".") == 2:
         return Optimizer()
     if name.startswith("torch.nn.") and name.count(".") == 2 and last[:1].isupper():
-        return _layer(name, node, given, named, frame)
+        return _layer(run, name, node, given, named, frame)
     if name.startswith("torch.nn.functional.") or (name.count(".") == 1 and name not in facts.SEPARATE):
         return _function(run, name, node, given, named, frame)
     return UNKNOWN
@@ -398,6 +439,8 @@ def _function(
     if masks:
         run.combine(node, [*given, *masks], frame, "mask")
         named = {word: value for word, value in named.items() if not _MASK_WORD.search(word)}
+    if given and isinstance(given[0], Tensor):
+        _drawn(run, node, named, given[0].device, frame)
     result = run.combine(node, [*given, *named.values()], frame, role)
     if last in facts.REDUCTIONS and isinstance(result, Tensor) and len(given) == 1 and not named:
         return replace(result, numbers=True)
@@ -419,14 +462,18 @@ def _factory(
         device = None
     elif "out" in named:
         return named["out"]
+    elif last == "sparse_coo_tensor":
+        parts = [each for each in given[:2] if isinstance(each, Tensor)]
+        device = parts[0].device if parts else None
     numbers: bool | None = False
     if last in ("tensor", "as_tensor", "scalar_tensor"):
         content = node.args[0] if node.args else None
         number = isinstance(content, (ast.Constant, ast.UnaryOp))
-        literal = isinstance(content, (ast.List, ast.Tuple, ast.ListComp, ast.BinOp))
         held = given[0] if given else UNKNOWN
-        sized = literal or isinstance(held, (Sequence, Array)) or (isinstance(held, Tensor) and held.numbers is False)
-        numbers = True if number else False if sized and not _is_number(content) else None
+        sized = isinstance(content, (ast.List, ast.Tuple, ast.ListComp)) or isinstance(held, (Sequence, Array))
+        sized = sized or (isinstance(content, ast.BinOp) and not _is_number(content))
+        sized = sized or (isinstance(held, Tensor) and held.numbers is False)
+        numbers = True if number else False if sized else None
     elif last in ("zeros", "ones", "rand", "randn", "empty", "full") and node.args:
         first = node.args[0]
         numbers = isinstance(first, (ast.Tuple, ast.List)) and not first.elts
@@ -435,8 +482,39 @@ def _factory(
     elif last == "normal":
         tensors = [each for each in given if isinstance(each, Tensor)]
         device = tensors[0].device if tensors and "device" not in named else device
+    _drawn(run, node, named, device, frame)
     origin = Origin(frame.source, node, "factory") if device == CPU and "device" not in named else None
-    return Tensor(device, origin, numbers)
+    dims = 0 if numbers else None if numbers is None else _dims(last, node)
+    return Tensor(device, origin, numbers, dims=dims)
+
+
+def _drawn(run: Interpreter, node: ast.Call, named: dict[str, Value], device: Device, frame: Frame) -> None:
+    """A generator draws for its own device only."""
+    generator = named.get("generator")
+    if isinstance(generator, Generator) and generator.device == CPU and device == GPU and not run.quiet:
+        run.log.add(Event("generator-device-mismatch", frame.source, node, generator.origin))
+
+
+def _dims(last: str, node: ast.Call) -> int | None:
+    """How many dimensions a factory gives, where its sizes are written out."""
+    if last in ("arange", "linspace", "randperm", "range", "logspace"):
+        return 1
+    if last == "eye":
+        return 2
+    sizes = argument(node, "size")
+    if sizes is None and last == "randint":
+        sizes = next((each for each in node.args if isinstance(each, (ast.Tuple, ast.List))), None)
+        return len(sizes.elts) if isinstance(sizes, (ast.Tuple, ast.List)) else None
+    if last == "full":
+        sizes = sizes or (node.args[0] if node.args else None)
+    if isinstance(sizes, (ast.Tuple, ast.List)):
+        return len(sizes.elts)
+    if last in ("zeros", "ones", "rand", "randn", "empty") and sizes is None:
+        if len(node.args) == 1 and isinstance(node.args[0], (ast.Tuple, ast.List)):
+            return len(node.args[0].elts)
+        if len(node.args) > 1 and not any(isinstance(each, ast.Starred) for each in node.args):
+            return len(node.args)
+    return None
 
 
 def _is_number(node: ast.expr | None) -> bool:
@@ -464,7 +542,7 @@ def _load(node: ast.Call, named: dict[str, Value], given: list[Value], frame: Fr
     return Tree(device, Origin(frame.source, node, "factory")) if device == GPU else UNKNOWN
 
 
-def _wrapped(given: list[Value]) -> Value:
+def _wrapped(given: list[Value], scatters: bool) -> Value:
     inner = given[0] if given else UNKNOWN
     if not isinstance(inner, Module):
         return UNKNOWN
@@ -473,9 +551,11 @@ def _wrapped(given: list[Value]) -> Value:
     )
 
 
-def _layer(name: str, node: ast.Call, given: list[Value], named: dict[str, Value], frame: Frame) -> Value:
+def _layer(
+    run: Interpreter, name: str, node: ast.Call, given: list[Value], named: dict[str, Value], frame: Frame
+) -> Value:
     last = name.rsplit(".", 1)[-1]
-    made = Module(name, node=node, source=frame.source)
+    made = Module(name, device=run.default, node=node, source=frame.source)
     if "device" in named:
         made.device = read_device(named["device"], argument(node, "device"), frame)
     if last in facts.CONTAINERS:
@@ -512,16 +592,19 @@ def forward(
         return run.call_function(method, given, named, frame) if method is not None else UNKNOWN
     if not isinstance(owner, Module):
         return UNKNOWN
-    if owner.scatters:
-        inner = owner.items[0]
-        moved = [_given_to(value, owner.device) for value in given]
-        return forward(run, inner, node, moved, {k: _given_to(v, owner.device) for k, v in named.items()}, frame)
+    if owner.name == "torch.nn.DataParallel" and owner.items:
+        if owner.scatters:
+            given = [_given_to(value, owner.device) for value in given]
+            named = {word: _given_to(value, owner.device) for word, value in named.items()}
+        return forward(run, owner.items[0], node, given, named, frame)
     if owner.owner is not None:
+        _meets_input(run, owner, node, [*given, *named.values()], frame)
         method = run.method(owner, "forward") or run.method(owner, "__call__")
-        if method is None:
+        if method is not None:
+            return run.call_function(method, given, named, frame)
+        if not owner.items:
             return UNKNOWN
-        return run.call_function(method, given, named, frame)
-    last = owner.name.rsplit(".", 1)[-1]
+    last = owner.name.rsplit(".", 1)[-1] if owner.owner is None else "Sequential"
     if facts.is_loss(owner.name):
         result = run.combine(node, [*given, *named.values()], frame, "label")
         run.combine(node, [*given[:1], *(tensor for _, tensor in owner.plain)], frame, "weight")
@@ -534,6 +617,29 @@ def forward(
     if last in facts.NO_PARAMETERS:
         return run.combine(node, [*given[:1]], frame)
     return _parametrised(run, owner, last, node, given, named, frame)
+
+
+def _meets_input(run: Interpreter, owner: Module, node: ast.Call, given: list[Value], frame: Frame) -> None:
+    """A model of the project that was never moved, given a tensor of the GPU: said once, for the whole model."""
+    on_gpu = any(isinstance(value, (Tensor, Tree)) and value.device == GPU for value in given)
+    if owner.device != CPU or not on_gpu or owner.node is None or owner.source is None or not _has_parameters(owner):
+        return
+    if owner.contained is not None or _built_on_the_way(owner) or run.quiet:
+        return
+    origin = Origin(owner.source, owner.node, "made")
+    run.log.add(Event("model-not-moved", frame.source, node, origin, frame.source.code(node.func)))
+    owner.move(GPU)
+
+
+def _has_parameters(module: Module) -> bool:
+    if module.owner is None and not module.items:
+        last = module.name.rsplit(".", 1)[-1]
+        return last not in facts.NO_PARAMETERS and not facts.is_loss(module.name)
+    held = [*module.attributes.values(), *module.items]
+    return any(
+        _has_parameters(each) if isinstance(each, Module) else isinstance(each, Tensor) and each.follows
+        for each in held
+    )
 
 
 def _given_to(value: Value, device: Device) -> Value:
@@ -568,11 +674,11 @@ def _parametrised(
         masks = [value for word, value in named.items() if _MASK_WORD.search(word)]
         rest = [value for word, value in named.items() if not _MASK_WORD.search(word)]
         if last in facts.RECURRENT:
-            run.combine(node, [own, *given[:1]], frame)
-            run.combine(node, [own, *given[1:], *rest], frame, "hidden")
+            run.combine(node, [own, *given[:1]], frame, excuses=False)
+            run.combine(node, [own, *given[1:], *rest], frame, "hidden", excuses=False)
         else:
-            run.combine(node, [own, *given, *rest], frame)
-        run.combine(node, [own, *masks], frame, "mask")
+            run.combine(node, [own, *given, *rest], frame, excuses=False)
+        run.combine(node, [own, *masks], frame, "mask", excuses=False)
     device = owner.device if owner.device is not None else None
     result = Tensor(device, None)
     if last in ("LSTM", "GRU", "RNN", "MultiheadAttention"):

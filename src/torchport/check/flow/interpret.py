@@ -32,6 +32,7 @@ from torchport.check.flow.values import (
     device_of,
     join,
 )
+from torchport.check.names import FUNCTIONS
 from torchport.check.source import Source, parameters
 
 _MOST_DEPTH = 6
@@ -429,9 +430,18 @@ class Interpreter:
                     return owner.at(GPU)
             several = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             keeps = all(isinstance(each, ast.Slice) or _is_none(each) for each in several)
-            if keeps or any(isinstance(index, Tensor) for index in indices):
-                return replace(owner, follows=False)
-            return replace(owner, follows=False, numbers=None)
+            if any(isinstance(index, Tensor) for index in indices):
+                return replace(owner, follows=False, dims=None)
+            if keeps:
+                added = sum(isinstance(each, ast.Constant) and each.value is None for each in several)
+                return replace(owner, follows=False, dims=None if owner.dims is None else owner.dims + added)
+            if any(isinstance(each, ast.Constant) and each.value is Ellipsis for each in several):
+                return owner.with_dims(None)
+            taken = sum(not isinstance(each, ast.Slice) for each in several)
+            plain = all(
+                isinstance(each, (ast.Slice, ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)) for each in several
+            )
+            return owner.with_dims(owner.dims - taken if owner.dims is not None and plain else None)
         return self.indexed(owner, node) if isinstance(owner, Tree) else UNKNOWN
 
     def _indices(self, node: ast.expr, frame: Frame) -> list[Value]:
@@ -454,7 +464,7 @@ class Interpreter:
     def indexed(self, value: Tree | Tensor, node: ast.AST) -> Value:
         if isinstance(value, Tree):
             return value
-        return replace(value, numbers=None, follows=False)
+        return value.with_dims(None if value.dims is None else value.dims - 1)
 
     def element(self, value: Value, node: ast.AST, frame: Frame) -> Value:
         """What iterating over a value gives."""
@@ -467,7 +477,9 @@ class Interpreter:
             case Tree():
                 return value
             case Tensor():
-                return replace(value, numbers=None, follows=False)
+                return self.indexed(value, node)
+            case Object(attributes=attributes) if value.owner.is_record() and attributes:
+                return Sequence(tuple(attributes.values())).each()
             case Module(items=items) if items:
                 return items[0]
             case Module(attributes=attributes) if "0" in attributes:
@@ -475,13 +487,27 @@ class Interpreter:
         return UNKNOWN
 
     def combine(
-        self, node: ast.AST, values: list[Value], frame: Frame, role: str = "", in_place: bool = False
+        self,
+        node: ast.AST,
+        values: list[Value],
+        frame: Frame,
+        role: str = "",
+        in_place: bool = False,
+        excuses: bool = True,
     ) -> Value:
-        """An operator on several values: tensors of two devices meet; the result is where the tensors are."""
+        """An operator on several values: tensors of two devices meet; the result is where the tensors are.
+
+        ``in_place`` writes into the first; ``excuses`` is true of operators that let a CPU tensor without dimensions
+        through.
+        """
         tensors = [each for each in flat(values) if isinstance(each, (Tensor, Tree))]
         if not tensors:
             return UNKNOWN
-        self.meet(node, tensors, frame, role)
+        first = tensors[0]
+        if in_place and first.device == CPU and any(each.device == GPU for each in tensors[1:]):
+            self._event(kind_of(first, role), node, first, frame, "")
+            tensors[0] = replace(first, device=GPU)
+        self.meet(node, tensors, frame, role, excuses)
         devices = {each.device for each in tensors if each.device == GPU or not _is_number(each)}
         if GPU in devices:
             device: Device = GPU
@@ -496,15 +522,20 @@ class Interpreter:
             origin = replace(origin)
         numbers = all(isinstance(each, Tensor) and each.numbers for each in tensors)
         unsure = any(isinstance(each, Tensor) and each.numbers is None for each in tensors)
-        return Tensor(device, origin, numbers if not unsure else None)
+        dims = [each.dims if isinstance(each, Tensor) else None for each in tensors]
+        most = None if None in dims else max(each for each in dims if each is not None)
+        return Tensor(device, origin, numbers if not unsure else None, dims=most)
 
-    def meet(self, node: ast.AST, tensors: list[Tensor | Tree], frame: Frame, role: str = "") -> None:
+    def meet(
+        self, node: ast.AST, tensors: list[Tensor | Tree], frame: Frame, role: str = "", excuses: bool = True
+    ) -> None:
         """Says that tensors meet in one operator."""
         there = next((each for each in tensors if each.device == GPU), None)
         if there is None:
             return
         for each in tensors:
-            if each.device == CPU and not (isinstance(each, Tensor) and each.numbers is not False):
+            excused = isinstance(each, Tensor) and (each.numbers is not False if excuses else each.numbers is True)
+            if each.device == CPU and not excused:
                 self._event(kind_of(each, role), node, each, frame, "")
 
     def _event(self, kind: str, node: ast.AST, offender: Tensor | Tree, frame: Frame, other: str) -> None:
@@ -549,7 +580,7 @@ class Interpreter:
             self.block(node.body, inner)
         finally:
             self._active.pop()
-        if any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in ast.walk(node)):
+        if node in _generators(function.source):
             return UNKNOWN
         if not inner.returned:
             return Const(None)
@@ -577,13 +608,25 @@ class Interpreter:
         """A new object of a class of the project."""
         made: Module | Object
         if cls.is_module() or self._inherits_module(cls):
-            made = Module(owner=cls, node=node, source=frame.source)
+            made = Module(owner=cls, device=self.default, node=node, source=frame.source)
         else:
             made = Object(cls)
         start = self.method(made, "__init__")
         if start is not None:
             self.call_function(start, given, named, frame)
+        elif isinstance(made, Object):
+            fields = cls.fields()
+            if len(given) == 1 and isinstance(given[0], Sequence) and given[0].items is None:  # Batch(*tensors)
+                made.attributes.update(dict.fromkeys(fields, given[0].element))
+            else:
+                made.attributes.update(zip(fields, given, strict=False))
+            made.attributes.update({name: value for name, value in named.items() if name in fields})
+        elif self._is_sequential(cls):
+            made.items += given
         return made
+
+    def _is_sequential(self, cls: Class) -> bool:
+        return any(cls.source.name(base) == "torch.nn.Sequential" for base in cls.node.bases)
 
     def _inherits_module(self, cls: Class) -> bool:
         frame = self.modules.get(cls.source.path)
@@ -592,6 +635,16 @@ class Interpreter:
             if isinstance(found, Class) and (found.is_module() or self._inherits_module(found)):
                 return True
         return False
+
+
+def _generators(source: Source) -> set[ast.AST]:
+    """The functions of a file that yield."""
+    found: set[ast.AST] | None = source.remembered.get("generators")
+    if found is None:
+        yields = (*source.nodes(ast.Yield), *source.nodes(ast.YieldFrom))
+        found = {function for each in yields if (function := source.enclosing(each, *FUNCTIONS)) is not None}
+        source.remembered["generators"] = found
+    return found
 
 
 def flat(values: list[Value]) -> Iterator[Value]:

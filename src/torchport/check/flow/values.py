@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
-from typing import Any, Union
+from typing import Any, TypeAlias
 
 from torchport.check.source import Source
 
@@ -52,6 +52,11 @@ class Tensor:
     numbers: bool | None = False
     assumed: bool = False
     follows: bool = False
+    dims: int | None = None
+
+    def with_dims(self, dims: int | None) -> Tensor:
+        """The same with another number of dimensions, None where that is not known."""
+        return replace(self, dims=dims, numbers=None if dims is None else dims == 0, follows=False)
 
     def at(self, device: Device) -> Tensor:
         return replace(self, device=device)
@@ -142,6 +147,14 @@ class Optimizer:
 
 
 @dataclass(frozen=True, slots=True)
+class Generator:
+    """A torch.Generator; ``node`` is the call that made it."""
+
+    device: Device
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
 class Array:
     """A NumPy array."""
 
@@ -156,6 +169,18 @@ class Class:
     def is_module(self) -> bool:
         return self.source.is_module_class(self.node)
 
+    def fields(self) -> list[str]:
+        """The fields of a dataclass or named tuple, in order."""
+        return [
+            statement.target.id
+            for statement in self.node.body
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        ]
+
+    def is_record(self) -> bool:
+        """Whether instances can be iterated over like a tuple."""
+        return any(getattr(base, "id", getattr(base, "attr", "")) == "NamedTuple" for base in self.node.bases)
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
@@ -167,22 +192,10 @@ class Function:
     around: Any = None
 
 
-Value = Union[
-    Unknown,
-    Const,
-    DeviceValue,
-    Tensor,
-    Tree,
-    Module,
-    Object,
-    Sequence,
-    Mapping,
-    Loader,
-    Optimizer,
-    Array,
-    Class,
-    Function,
-]
+Value: TypeAlias = (
+    "Unknown | Const | DeviceValue | Tensor | Tree | Module | Object | Sequence | Mapping | Loader | Optimizer "
+    "| Generator | Array | Class | Function"
+)
 UNKNOWN = Unknown()
 
 
@@ -196,9 +209,15 @@ def join(left: Value, right: Value) -> Value:
             left.origin or right.origin,
             left.numbers if left.numbers == right.numbers else None,
             left.assumed or right.assumed,
+            dims=left.dims if left.dims == right.dims else None,
         )
     if isinstance(left, (Tensor, Tree)) and isinstance(right, (Tensor, Tree)):
         return Tree(left.device if left.device == right.device else None, left.origin)
+    if isinstance(left, Module) and isinstance(right, Module):
+        for wrapper, inner in ((left, right), (right, left)):
+            if wrapper.scatters and wrapper.items and wrapper.items[0] is inner:
+                return wrapper
+        return UNKNOWN
     if isinstance(left, DeviceValue) and isinstance(right, DeviceValue):
         return DeviceValue(None)
     if isinstance(left, Sequence) and isinstance(right, Sequence):

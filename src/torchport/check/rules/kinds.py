@@ -31,17 +31,36 @@ _TENSOR_FUNCTIONS = frozenset(
         "triu where stack squeeze unsqueeze"
     ).split()
 )
+# Methods of a tensor that give back something else.
+_GIVE_NUMBERS = frozenset(
+    "item tolist numpy size dim numel nelement stride get_device data_ptr element_size ndimension backward".split()
+)
 
 
 def is_tensor(source: Source, node: ast.AST) -> bool:
     """True only where every value that the object may have is known to be a tensor."""
-    values = source.values(node)
-    return bool(values) and all(_makes_tensor(source, value) for value in values)
+    return _is_tensor(source, node, set()) is True
 
 
-def _makes_tensor(source: Source, node: ast.expr) -> bool:
+def _is_tensor(source: Source, node: ast.AST, asked: set[ast.AST]) -> bool | None:
+    """None for a value that is made out of itself: ``x = x.to(device)`` is a tensor if its other values are."""
+    answers = []
+    for value in source.values(node):
+        if value in asked:
+            answers.append(None)
+            continue
+        asked.add(value)
+        answers.append(_makes_tensor(source, value, asked))
+        asked.discard(value)
+    if False in answers:
+        return False
+    return True if True in answers else None
+
+
+def _makes_tensor(source: Source, node: ast.expr, asked: set[ast.AST]) -> bool | None:
     if isinstance(node, ast.BinOp):
-        return is_tensor(source, node.left) or is_tensor(source, node.right)
+        sides = [_is_tensor(source, node.left, asked), _is_tensor(source, node.right, asked)]
+        return True if True in sides else None if None in sides else False
     if not isinstance(node, ast.Call):
         return False
     name = source.name(node.func)
@@ -50,7 +69,7 @@ def _makes_tensor(source: Source, node: ast.expr) -> bool:
     if name.startswith("torch.nn.functional."):
         return True
     if isinstance(node.func, ast.Attribute) and not name:
-        return is_tensor(source, node.func.value) and node.func.attr not in ("item", "tolist", "numpy", "size", "dim")
+        return node.func.attr not in _GIVE_NUMBERS and _is_tensor(source, node.func.value, asked)
     return False
 
 

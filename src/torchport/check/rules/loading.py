@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchport.check.names import Function
 from torchport.check.rules.kinds import is_loader
+from torchport.check.rules.layers import class_named
 from torchport.check.source import Source, argument, constant
 
 LOADER = "torch.utils.data.DataLoader"
@@ -43,14 +44,6 @@ def _is_dataset(source: Source, owner: ast.ClassDef, steps: int) -> bool:
         if parent is not None and parent is not owner and steps and _is_dataset(source, parent, steps - 1):
             return True
     return False
-
-
-def class_named(source: Source, name: str) -> ast.ClassDef | None:
-    """The class at the top of this file that has a dotted name."""
-    for owner in source.nodes(ast.ClassDef):
-        if name and name == (f"{source.module}.{owner.name}" if source.module else owner.name):
-            return owner
-    return None
 
 
 def dataset_of(source: Source, loader: ast.Call) -> ast.ClassDef | None:

@@ -52,7 +52,7 @@ def look(source: Source) -> Iterator[Hit]:
         if isinstance(sampler, ast.Name) and not source.makers(sampler):
             continue
         for given in call.keywords:
-            if given.arg in _DEFAULTS and isinstance(given.value, ast.Constant):
-                if constant(given.value) != _DEFAULTS[given.arg]:
-                    yield Hit(given, {"name": given.arg})
-                    break
+            known = given.arg in _DEFAULTS and isinstance(given.value, ast.Constant)
+            if known and constant(given.value) != _DEFAULTS[given.arg or ""]:
+                yield Hit(given, {"name": given.arg})
+                break

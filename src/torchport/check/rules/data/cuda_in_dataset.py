@@ -54,7 +54,7 @@ META = Rule(
 
 
 def look(source: Source) -> Iterator[Hit]:
-    """What ``__getitem__``, ``__iter__`` and the ``collate_fn`` of a loader do; an error where workers are asked for."""
+    """What ``__getitem__``, ``__iter__`` and the ``collate_fn`` do; an error where workers are asked for."""
     places = [each for owner in dataset_classes(source) for each in methods(owner, "__getitem__", "__iter__")]
     places += _collate_functions(source)
     if not places:

@@ -56,6 +56,6 @@ def look(source: Source) -> Iterator[Hit]:
             if not isinstance(made, ast.Call) or made in seen or source.name(made.func) != LOADER:
                 continue
             seen.add(made)
-            if (workers(made) or 0) > 0 and argument(made, "persistent_workers") is None and not is_open(made):
-                if not source.loops(made):
-                    yield Hit(made, changes=(add_argument(source, made, "persistent_workers=True"),))
+            wanted = (workers(made) or 0) > 0 and argument(made, "persistent_workers") is None
+            if wanted and not is_open(made) and not source.loops(made):
+                yield Hit(made, changes=(add_argument(source, made, "persistent_workers=True"),))

@@ -1,0 +1,53 @@
+"""Finds a progress bar that every rank shows.
+
+Eight of them write over each other in one terminal, and fill the log of a job.
+
+Bad::
+
+    import torch.distributed as dist
+    from tqdm import tqdm
+
+    dist.init_process_group("nccl")
+    for step in tqdm(range(1000)):
+        pass
+
+Good::
+
+    import torch.distributed as dist
+    from tqdm import tqdm
+
+    dist.init_process_group("nccl")
+    for step in tqdm(range(1000), disable=dist.get_rank() != 0):
+        pass
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchport.check.changes import add_argument
+from torchport.check.rule import INFO, Hit, Rule
+from torchport.check.rules.layers import spelled
+from torchport.check.rules.ranks import in_rank_branch
+from torchport.check.source import Source, argument, is_open
+from torchport.text import mark
+
+META = Rule(
+    "C721",
+    "tqdm-all-ranks",
+    INFO,
+    mark("every rank shows this progress bar"),
+    mark("Show it on one: `disable=dist.get_rank() != 0`"),
+)
+_BARS = ("tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm", "tqdm.auto.trange")
+
+
+def look(source: Source) -> Iterator[Hit]:
+    """Bars in a file that starts a process group, neither disabled nor behind a test of the rank."""
+    if not source.calls("torch.distributed.init_process_group"):
+        return
+    rank = spelled(source, "torch.distributed.get_rank")
+    for call in source.calls(*_BARS):
+        if argument(call, "disable") is None and not is_open(call) and not in_rank_branch(source, call):
+            change = (add_argument(source, call, f"disable={rank}() != 0"),) if rank else ()
+            yield Hit(call, changes=change)

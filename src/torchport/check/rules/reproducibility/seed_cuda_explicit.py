@@ -1,0 +1,77 @@
+"""Finds a seed given to the GPUs once more.
+
+``torch.manual_seed`` has seeded all of them already.
+
+Bad::
+
+    import torch
+
+    seed = 3
+    torch.manual_seed(seed)
+    torch.cuda.manual_seed_all(seed)
+
+Good::
+
+    import torch
+
+    seed = 3
+    torch.manual_seed(seed)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchport.check.changes import remove_statement
+from torchport.check.rule import CERTAIN, INFO, Hit, Rule
+from torchport.check.source import Source
+from torchport.text import mark
+
+META = Rule(
+    "C705",
+    "seed-cuda-explicit",
+    INFO,
+    mark("`torch.manual_seed` has seeded every GPU already"),
+    mark("Leave this line out"),
+    confidence=CERTAIN,
+    since=(0, 4),
+)
+_ON_GPU = ("torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
+
+
+def look(source: Source) -> Iterator[Hit]:
+    """The same seed in one block, with nothing but other settings between."""
+    for call in source.calls(*_ON_GPU):
+        statement = source.statement(call)
+        block = _block(source, statement)
+        if source.parent(call) is not statement or statement not in block:
+            continue
+        for earlier in reversed(block[: block.index(statement)]):
+            if _is_seed(source, earlier, call):
+                yield Hit(call, changes=(remove_statement(source, statement),), safe=True)
+                break
+            if not _is_setting(source, earlier):
+                break
+
+
+def _block(source: Source, statement: ast.stmt) -> list[ast.stmt]:
+    above = source.parent(statement)
+    blocks = [getattr(above, name, None) for name in ("body", "orelse", "finalbody")]
+    return next((block for block in blocks if isinstance(block, list) and statement in block), [])
+
+
+def _is_seed(source: Source, statement: ast.stmt, call: ast.Call) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Call(args=[given]) as other) if source.name(other.func) == "torch.manual_seed":
+            return len(call.args) == 1 and source.code(given) == source.code(call.args[0])
+    return False
+
+
+def _is_setting(source: Source, statement: ast.stmt) -> bool:
+    """Whether a statement only sets something: a seed, or an option of cuDNN."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return "seed" in source.code(statement.value.func)
+    return isinstance(statement, ast.Assign) and "environ" in source.code(statement.targets[0]) or (
+        isinstance(statement, ast.Assign) and "cudnn" in source.code(statement.targets[0])
+    )
