@@ -11,6 +11,10 @@ from pathlib import Path
 
 import click
 
+from torchport.check.engine import check_source, read_source
+from torchport.check.rule import LoadedRule
+from torchport.check.rules import rules
+from torchport.check.words import words
 from torchport.cli import torchport
 from torchport.config import KEYS, Config
 from torchport.explain.rehearsal_ids import REHEARSAL_IDS, RehearsalId
@@ -27,18 +31,45 @@ GROUPS = {
     "R5": ("not-simulated", "What a rehearsal leaves out, or gives a stand-in for."),
 }
 
+RULES = {
+    "C1": ("device", "Tensors, modules and devices that do not go together, or only on one machine."),
+    "C2": ("transfer", "Copies and waits between host and GPU that cost more than they need to."),
+    "C3": ("distributed", "Several processes, several cards, and what starts them."),
+    "C4": ("precision", "Mixed precision: where it overflows, raises or does nothing."),
+    "C5": ("data", "Loaders and their workers."),
+    "C6": ("memory", "What holds memory longer than needed."),
+    "C7": ("reproducibility-and-logging", "Seeds, modes, and what a run says of itself."),
+    "C8": ("checkpoint-and-security", "What is written to be read elsewhere, and what is read from elsewhere."),
+    "C9": ("paths-configuration-api", "Paths, settings, containers, and what torch has renamed or removed."),
+}
+
 # What each key of [tool.torchport] is for; without a row here the page cannot be made.
 CONFIGURATION = {
     "python": "what runs the project: an interpreter or an environment, by its path from the project",
     "gpu": "the card, as for `--gpu`",
     "gpus": "how many, as for `--gpus`",
+    "torch": "the torch for which `check` reads the source, `2.6` say; else that of the requirements or the newest",
+    "select": "a list: the only rules that `check` follows, by id, beginning of an id or name",
+    "ignore": "a list: the rules that it does not follow",
+    "exclude": "a list: files and folders that it does not read, by name or by the end of a path",
+    "baseline": "the file of findings that it leaves out",
     "lang": "the language of messages, `en` or `zh`",
+}
+
+# What the files are called that hold a rule's examples; the first kind that it reads counts.
+EXAMPLES = {
+    "python": "train.py",
+    "requirements": "requirements.txt",
+    "shell": "train.sh",
+    "dockerfile": "Dockerfile",
+    "compose": "compose.yaml",
+    "yaml": "config.yaml",
 }
 
 EXIT_CODES = (
     (0, "clean"),
-    (1, "findings of severity warning or error"),
-    (2, "usage or configuration: an unknown option, card or key, a script that is not there"),
+    (1, "findings of severity warning or error; `check --fail-on` changes it, and a file it cannot read is a warning"),
+    (2, "usage or configuration: an unknown option, card, rule or key, a script or path that is not there"),
     (3, "no usable Python: missing, older than 3.10, without torch, or with torch older than 2.4"),
     (4, "the program itself failed; its own traceback is on standard error"),
     (5, "stopped: by `--timeout`, by ranks that wait for each other, or by memory that runs out"),
@@ -51,6 +82,8 @@ def pages() -> dict[str, str]:
     found = {"cli.md": _cli(), "gpus.md": _gpus(), "checks/README.md": _index()}
     for group in GROUPS:
         found[f"checks/{_file(group)}"] = _group(group)
+    for group in RULES:
+        found[f"checks/{_file(group)}"] = _rule_group(group)
     return found
 
 
@@ -150,7 +183,7 @@ def _gpus() -> str:
 
 
 def _file(group: str) -> str:
-    return f"{group.lower()}-{GROUPS[group][0]}.md"
+    return f"{group.lower()}-{(GROUPS | RULES)[group][0]}.md"
 
 
 def _rows(group: str) -> list[RehearsalId]:
@@ -163,12 +196,63 @@ def _index() -> str:
         for row in _rows(group):
             link = f"{_file(group)}#{row.id.lower()}-{row.slug}"
             rows.append((f"[{row.id} {row.slug}]({link})", row.severity.value, row.title))
+    found = [("id", "severity", "repair", "what is found")]
+    for loaded in sorted(rules(), key=lambda each: each.rule.id):
+        rule = loaded.rule
+        link = f"{_file(rule.id[:2])}#{rule.id.lower()}-{rule.name}"
+        title = words(loaded).title.removeprefix("Finds ").rstrip(".")
+        found.append((f"[{rule.id} {rule.name}]({link})", rule.severity.value, _repair(loaded), title))
     return _page(
-        "# What a rehearsal can find",
-        "An **error** fails on a card, or computes something wrong. A **warning** is slow, or fails later. "
-        "An **info** is neither. Errors and warnings make the exit code 1.",
+        "# What is found",
+        "An **error** fails on a card, or computes something wrong. A **warning** is slow, is not reproducible, or "
+        "fails later or elsewhere. An **info** is neither. Errors and warnings make the exit code 1.",
+        "## By torchport rehearse",
         _table(*rows),
+        "## By torchport check",
+        "A **safe** repair cannot change what is computed, and `--fix` makes it. One that **may change** results is "
+        "made by `--unsafe-fixes`. `# torchport: ignore[C101]` on a line, or alone above it, silences a rule there, "
+        "`# torchport: skip-file` all rules in a file.",
+        _table(*found),
     )
+
+
+# The rules
+
+
+def _rule_group(group: str) -> str:
+    chosen = sorted((each for each in rules() if each.rule.id.startswith(group)), key=lambda each: each.rule.id)
+    sections = [part for each in chosen for part in _rule(each)]
+    return _page(f"# {group}: {RULES[group][0].replace('-', ' ')}", RULES[group][1], *sections)
+
+
+def _rule(loaded: LoadedRule) -> Iterator[str]:
+    rule, said = loaded.rule, words(loaded)
+    yield f"## {rule.id} {rule.name}"
+    versions = [f"since torch {_version(rule.since)}"] if rule.since > (0, 0) else []
+    versions += [f"before torch {_version(rule.until)}"] if rule.until < (99, 0) else []
+    about = [rule.severity.value, rule.confidence.value, *versions]
+    about += [f"repair: {_repair(loaded)}"] if _repair(loaded) else []
+    yield f"{said.title} ({', '.join(about)})"
+    yield from said.why
+    for heading, blocks in (("Bad:", said.bad), ("Good:", said.good)):
+        yield heading
+        yield from (f"```{said.language}\n{code}```" for code in blocks)
+
+
+def _version(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
+
+
+def _repair(loaded: LoadedRule) -> str:
+    """What its own bad examples show: whether a rule repairs, and how surely."""
+    name = EXAMPLES[next(kind for kind in EXAMPLES if kind in loaded.files)]
+    torch = max(loaded.rule.since, (1, 0)) if loaded.rule.until < (2, 13) else (2, 13)
+    found = set()
+    for code in words(loaded).bad:
+        source, _problems = read_source(name, code.encode())
+        if source is not None:
+            found |= {finding.fix.safe for finding in check_source(source, torch, [loaded]) if finding.fix}
+    return "safe" if True in found else "may change" if found else ""
 
 
 def _group(group: str) -> str:

@@ -38,6 +38,18 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
+class Explanation:
+    """What there is to know of an id. ``parts`` are a heading and sentences each, ``examples`` a heading and code."""
+
+    id: str
+    name: str
+    severity: Severity
+    title: str
+    parts: tuple[tuple[str, str], ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """A finding of a baseline: what it is called, where it was, and the line of code, wherever that stands now."""
 

@@ -26,6 +26,7 @@ from torchport.check.select import UnknownRule, choose
 from torchport.check.siblings import Siblings
 from torchport.check.source import Unreadable
 from torchport.check.texts import MOST_CHARACTERS
+from torchport.check.words import words
 from torchport.config import Config, ConfigError
 from torchport.finding import Finding, Severity
 from torchport.project import Project, find_project
@@ -152,10 +153,8 @@ def exit_code(survey: Survey, fail_on: Severity = Severity.WARNING) -> int:
 
 def kind(loaded: LoadedRule) -> Kind:
     """A rule in words."""
-    title, _space, rest = loaded.text.partition("\n\n")
-    why = rest.partition("\n\nBad::")[0] if "\n\nBad::" in rest else ""
-    rule = loaded.rule
-    return Kind(rule.id, rule.name, rule.severity, rule.confidence, " ".join(title.split()), " ".join(why.split()))
+    rule, said = loaded.rule, words(loaded)
+    return Kind(rule.id, rule.name, rule.severity, rule.confidence, said.title, " ".join(said.why))
 
 
 def reader(folder: Path) -> Read:
@@ -226,6 +225,9 @@ def _read(paths: Sequence[Path], exclude: Sequence[str], folder: Path) -> tuple[
         kind = files.kind_of(name) or "python"
         most = {"python": files.MOST_BYTES, "notebook": files.MOST_NOTEBOOK_BYTES}.get(kind, MOST_CHARACTERS)
         try:
+            if not path.is_file():
+                problems.append(Problem(name, _("not a file")))
+                continue
             if path.stat().st_size > most:
                 if kind in ("python", "notebook"):
                     problems.append(Problem(name, _("too large to be written by hand")))

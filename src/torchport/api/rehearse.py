@@ -38,6 +38,7 @@ class Request:
     strict: bool = False
     shapes_only: bool = False
     python: str | None = None
+    plain: bool = False  # an ordinary CPU run with a record
 
 
 def rehearse(
@@ -47,11 +48,12 @@ def rehearse(
     environ: Mapping[str, str],
     announce: Callable[[Plan, Facts], None] = lambda plan, facts: None,
     output: int | None = None,
+    apart: bool = False,
 ) -> Run:
     """Rehearses and returns the run, whatever became of the program.
 
     ``announce`` is called before the program starts; ``output`` is a file descriptor for what it prints, in
-    place of our standard output. Raises ProgramError, ConfigError and UnknownGpu for what the user wrote,
+    place of our standard output, with ``apart`` of its errors too, and it has nothing to read then. Raises ProgramError, ConfigError and UnknownGpu for what the user wrote,
     InterpreterError where no Python can run it.
     """
     started = time.time()
@@ -78,6 +80,7 @@ def rehearse(
         timeout_s=plan.timeout_s,
         started=lambda pid: write_json(place / "state.json", state(pid, started)),
         output=output,
+        apart=apart,
     )
     records = collect(place, plan, facts, processes, ending)
     findings = rehearsal.findings(records)
@@ -139,6 +142,7 @@ def _plan(
             strict=request.strict,
             backing="meta" if request.shapes_only else "cpu",
             steps=request.steps,
+            plain=request.plain,
         ),
     )
 

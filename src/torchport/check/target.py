@@ -59,20 +59,27 @@ def _requirements(root: Path) -> Iterator[str]:
 
 def _pyproject(path: Path) -> Iterator[str]:
     try:
-        document: Any = tomllib.loads(_read(path))
+        document = _table(tomllib.loads(_read(path)))
     except tomllib.TOMLDecodeError:
         return
-    project, poetry = document.get("project", {}), document.get("tool", {}).get("poetry", {})
-    groups = [project.get("dependencies", []), *project.get("optional-dependencies", {}).values()]
-    groups += document.get("dependency-groups", {}).values()
-    yield from (line for group in groups for line in group if isinstance(line, str) and _ASKED.fullmatch(line.strip()))
-    tables = [poetry.get(name, {}) for name in _TABLES]
-    tables += [group.get("dependencies", {}) for group in poetry.get("group", {}).values()]
+    project, poetry = _table(document.get("project")), _table(_table(document.get("tool")).get("poetry"))
+    groups = [project.get("dependencies"), *_table(project.get("optional-dependencies")).values()]
+    groups += _table(document.get("dependency-groups")).values()
+    for group in groups:
+        for line in group if isinstance(group, list) else ():
+            if isinstance(line, str) and _ASKED.fullmatch(line.strip()):
+                yield line
+    tables = [poetry.get(name) for name in _TABLES]
+    tables += [_table(group).get("dependencies") for group in _table(poetry.get("group")).values()]
     for table in tables:
-        asked = table.get("torch")
+        asked = _table(table).get("torch")
         asked = asked.get("version") if isinstance(asked, dict) else asked
         if isinstance(asked, str):
             yield "torch" + (asked if asked[:1] in "^~=<>!" else f"=={asked}")
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _read(path: Path) -> str:

@@ -10,6 +10,8 @@ import click
 
 from torchport import __version__
 from torchport.cli.check import check
+from torchport.cli.explain import explain
+from torchport.cli.migrate import migrate
 from torchport.cli.rehearse import rehearse
 from torchport.cli.words import Group, language_option
 from torchport.text import mark, set_language
@@ -26,7 +28,7 @@ def torchport() -> None:
     pass
 
 
-for command in (check, rehearse):
+for command in (check, rehearse, migrate, explain):
     torchport.add_command(command)
 
 

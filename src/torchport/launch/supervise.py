@@ -77,12 +77,13 @@ def supervise(
     timeout_s: float | None = None,
     started: Callable[[int], None] = lambda pid: None,
     output: int | None = None,
+    apart: bool = False,
 ) -> Ending:
     """Runs the ranks and returns how they ended.
 
     A single rank stays in our process group, so that it reads the terminal as it would alone. Several get
     groups of their own and a signal each; ``output`` is a file descriptor for rank 0 in place of our standard
-    output. Raises ProgramMissing where the interpreter cannot be started.
+    output, and with ``apart`` of its errors too. Raises ProgramMissing where the interpreter cannot be started.
     """
     begin = time.monotonic()
     several = len(processes) > 1
@@ -91,7 +92,7 @@ def supervise(
     with _signals() as caught:
         try:
             for process in processes:
-                child = _start(process, folder, environ, several, output)
+                child = _start(process, folder, environ, several, output, apart)
                 ranks.append(_Rank(process, child, time.monotonic(), follow=several))
             started(ranks[0].child.pid)
             reason, verdict = _watch(ranks, children, caught, begin, timeout_s)
@@ -102,12 +103,12 @@ def supervise(
 
 
 def _start(
-    process: Process, folder: str, environ: Mapping[str, str], own_group: bool, output: int | None
+    process: Process, folder: str, environ: Mapping[str, str], own_group: bool, output: int | None, apart: bool
 ) -> subprocess.Popen[bytes]:
     Path(process.spec_path).write_text(process.spec, encoding="utf-8")
     environ = {**environ, **dict(process.env)}
     if process.log_path is None:
-        return start(process.argv, folder=folder, environ=environ, own_group=own_group, stdout=output)
+        return start(process.argv, folder=folder, environ=environ, own_group=own_group, stdout=output, apart=apart)
     with open(process.log_path, "wb") as log:
         return start(process.argv, folder=folder, environ=environ, own_group=own_group, stdout=log, apart=True)
 

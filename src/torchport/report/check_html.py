@@ -62,11 +62,7 @@ def _table(survey: Survey) -> list[tuple[str, str, str]]:
     kinds = [survey.kinds[id] for id in counts if id in survey.kinds]
     kinds.sort(key=lambda kind: kind.id)
     kinds.sort(key=lambda kind: (kind.severity, counts[kind.id]), reverse=True)
-    return [(str(counts[kind.id]), f"{kind.id} {kind.name}", _plain(kind.title)) for kind in kinds]
-
-
-def _plain(title: str) -> str:
-    return title.replace("``", "`")
+    return [(str(counts[kind.id]), f"{kind.id} {kind.name}", kind.title.removeprefix("Finds ")) for kind in kinds]
 
 
 def _lists(survey: Survey) -> list[tuple[str, list[tuple[str, str, str]]]]:

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from torchport.finding import Evidence, Finding, Location, Severity
+from torchport.finding import Evidence, Finding, Location
 from torchport.report.printable import printable
 from torchport.report.source import Excerpt, Note, Sources
 from torchport.report.terminal import severity_name
@@ -70,16 +70,15 @@ def policy(style: str) -> str:
     return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
-def card_of(finding: Finding, sources: Sources, name: str = "") -> Card:
-    """Evidence whose line can be shown is written under it; the rest stands beside."""
+def card_of(finding: Finding, sources: Sources | None, name: str = "") -> Card:
+    """Evidence whose line can be shown is written under it; the rest, and all without sources, stands beside."""
     notes: list[Note] = []
     if finding.location:
         notes.append(_note(finding.location, "", main=True))
     for evidence in finding.evidence:
         if evidence.location:
             notes.append(_note(evidence.location, evidence.text, main=not evidence.text))
-    # A remark needs no source beside it.
-    excerpts = sources.excerpts(tuple(notes)) if finding.severity > Severity.INFO else ()
+    excerpts = sources.excerpts(tuple(notes)) if sources else ()
     shown = {(note.path, note.line) for excerpt in excerpts for line in excerpt.lines for note in line.notes}
     places = [(evidence, evidence.location) for evidence in finding.evidence]
     told = tuple(evidence for evidence, place in places if not place or (place.path, place.line) not in shown)

@@ -61,7 +61,8 @@ def render(run: Run, *, read: Read, language: str = "en") -> str:
             tiles=_tiles(run, summary),
             cards=cards[:MOST_CARDS],
             left_out=max(len(cards) - MOST_CARDS, 0),
-            notes=[card_of(finding, sources) for finding in run.findings if finding.severity is Severity.INFO],
+            # A remark needs no source beside it.
+            notes=[card_of(finding, None) for finding in run.findings if finding.severity is Severity.INFO],
             graphs=graphs(run, summary),
             tables=[table for table in _tables(summary) if table.rows],
             facts=_facts(run),

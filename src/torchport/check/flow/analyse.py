@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from torchport.check.flow.calls import has_parameters
 from torchport.check.flow.events import Event
 from torchport.check.flow.interpret import Frame, Interpreter, TooLong
 from torchport.check.flow.values import GPU, UNKNOWN, Class, Function, Module, Tensor, Value
@@ -45,6 +46,23 @@ def _events(source: Source) -> list[Event]:
         event for event in run.log.events.values() if source in (event.source, event.origin and event.origin.source)
     ]
     return sorted(found, key=lambda event: (getattr(event.node, "lineno", 0), event.kind))
+
+
+def modules(source: Source) -> list[ast.Call]:
+    """The calls of a file, outside of classes, that make a module with parameters, in the order of the text."""
+    run = Interpreter(source.sibling)
+    try:
+        frame = run.module(source)
+        _rest(run, source, frame)
+    except (TooLong, RecursionError):
+        pass
+    found = {
+        made.node
+        for made in run.made
+        if made.source is source and isinstance(made.node, ast.Call) and has_parameters(made)
+    }
+    outside = [node for node in found if source.enclosing(node, ast.ClassDef) is None]
+    return sorted(outside, key=lambda node: (node.lineno, node.col_offset))
 
 
 def _classes(run: Interpreter, source: Source, frame: Frame) -> None:
@@ -158,4 +176,4 @@ def _rest(run: Interpreter, source: Source, frame: Frame) -> None:
             run.call_function(value, [], {}, frame)
 
 
-__all__ = ["UNKNOWN", "events"]
+__all__ = ["assumed", "events", "modules"]

@@ -556,6 +556,7 @@ def _layer(
 ) -> Value:
     last = name.rsplit(".", 1)[-1]
     made = Module(name, device=run.default, node=node, source=frame.source)
+    run.made.append(made)
     if "device" in named:
         made.device = read_device(named["device"], argument(node, "device"), frame)
     if last in facts.CONTAINERS:
@@ -622,7 +623,7 @@ def forward(
 def _meets_input(run: Interpreter, owner: Module, node: ast.Call, given: list[Value], frame: Frame) -> None:
     """A model of the project that was never moved, given a tensor of the GPU: said once, for the whole model."""
     on_gpu = any(isinstance(value, (Tensor, Tree)) and value.device == GPU for value in given)
-    if owner.device != CPU or not on_gpu or owner.node is None or owner.source is None or not _has_parameters(owner):
+    if owner.device != CPU or not on_gpu or owner.node is None or owner.source is None or not has_parameters(owner):
         return
     if owner.contained is not None or _built_on_the_way(owner) or run.quiet:
         return
@@ -631,14 +632,14 @@ def _meets_input(run: Interpreter, owner: Module, node: ast.Call, given: list[Va
     owner.move(GPU)
 
 
-def _has_parameters(module: Module) -> bool:
+def has_parameters(module: Module) -> bool:
+    """Whether a module has anything that could be on a device."""
     if module.owner is None and not module.items:
         last = module.name.rsplit(".", 1)[-1]
         return last not in facts.NO_PARAMETERS and not facts.is_loss(module.name)
     held = [*module.attributes.values(), *module.items]
     return any(
-        _has_parameters(each) if isinstance(each, Module) else isinstance(each, Tensor) and each.follows
-        for each in held
+        has_parameters(each) if isinstance(each, Module) else isinstance(each, Tensor) and each.follows for each in held
     )
 
 
@@ -702,4 +703,4 @@ def _numpy(run: Interpreter, node: ast.Call, given: list[Value], frame: Frame) -
     return Array()
 
 
-__all__ = ["call", "forward", "read_device"]
+__all__ = ["call", "forward", "has_parameters", "read_device"]

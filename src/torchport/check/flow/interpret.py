@@ -74,6 +74,7 @@ class Interpreter:
         self.called: set[ast.AST] = set()
         self.default: Device = CPU
         self.quiet = 0
+        self.made: list[Module] = []  # every module instance, in the order in which they were made
         self._steps = 0
         self._active: list[ast.AST] = []
 
@@ -609,6 +610,7 @@ class Interpreter:
         made: Module | Object
         if cls.is_module() or self._inherits_module(cls):
             made = Module(owner=cls, device=self.default, node=node, source=frame.source)
+            self.made.append(made)
         else:
             made = Object(cls)
         start = self.method(made, "__init__")

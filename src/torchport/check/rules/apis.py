@@ -8,7 +8,7 @@ from functools import cache
 
 from torchport.check.changes import replace
 from torchport.check.rule import Change, Hit
-from torchport.check.rules.dated import TABLE, Dated
+from torchport.check.rules.dated import REMOVED, TABLE, Dated
 from torchport.check.rules.layers import spelled
 from torchport.check.source import Source
 from torchport.text import _
@@ -43,8 +43,8 @@ def uses(source: Source, kind: str) -> Iterator[Hit]:
         name = source.name(node)
         called = isinstance(above, ast.Call) and above.func is node
         row = exact.get(name or (f".{node.attr}" if called else ""))
-        if row is None or row.kind != kind or (row.name.endswith("()") and not called):
-            continue
+        if row is None or row.kind != kind or (not called and (row.kind != REMOVED or row.name.endswith("()"))):
+            continue  # a name that is not called may stand in a list of all there are
         if not isinstance(above, ast.Attribute) or row.name.startswith("."):
             change, needs = _change(source, node, row)
             yield Hit(node, _words(row, name or node.attr), change, safe=row.safe, needs=needs)
@@ -68,6 +68,9 @@ def _tried(source: Source, node: ast.AST) -> bool:
 
 def _change(source: Source, node: ast.Attribute, row: Dated) -> tuple[tuple[Change, ...], tuple[str, ...]]:
     """The new text, and the module that it names where this file has no name for it."""
+    if row.new and row.new.rpartition(".")[0] == row.name.rpartition(".")[0]:
+        end = source.span(node)[1]
+        return ((end - len(node.attr), end, row.new.rpartition(".")[2]),), ()
     if row.new:
         text = spelled(source, row.new)
         return (replace(source, node, text or row.new),), () if text else ("torch",)

@@ -39,27 +39,39 @@ _GIVE_NUMBERS = frozenset(
 
 def is_tensor(source: Source, node: ast.AST) -> bool:
     """True only where every value that the object may have is known to be a tensor."""
-    return _is_tensor(source, node, set()) is True
+    return _is_tensor(source, node, {}) is True
 
 
-def _is_tensor(source: Source, node: ast.AST, asked: set[ast.AST]) -> bool | None:
+def _is_tensor(source: Source, node: ast.AST, known: dict[ast.AST, bool | None]) -> bool | None:
     """None for a value that is made out of itself: ``x = x.to(device)`` is a tensor if its other values are."""
-    answers = []
-    for value in source.values(node):
-        if value in asked:
-            answers.append(None)
-            continue
-        asked.add(value)
-        answers.append(_makes_tensor(source, value, asked))
-        asked.discard(value)
-    if False in answers:
-        return False
-    return True if True in answers else None
+    if node not in known:
+        known[node] = None
+        given = given_to(source, node)
+        if given == [node]:
+            known[node] = _makes_tensor(source, node, known)
+        else:
+            answers = {value is not None and _is_tensor(source, value, known) for value in given}
+            known[node] = False if False in answers else True if True in answers else None
+    return known[node]
 
 
-def _makes_tensor(source: Source, node: ast.expr, asked: set[ast.AST]) -> bool | None:
+def given_to(source: Source, node: ast.AST) -> list[ast.expr | None]:
+    """What an expression may stand for, one step on: None is a value that the file does not show, an argument say."""
+    if isinstance(node, ast.Name):
+        found = source.scope_at(node).find(node.id)
+        ways = found[1] if found is not None else []
+        return [way.value for way in ways if not isinstance(way.node, ast.AugAssign)] or [None]
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        owner = source.method_class(node)
+        return list(source.attributes(owner).get(node.attr, ())) if owner is not None else []
+    return [node] if isinstance(node, ast.expr) else []
+
+
+def _makes_tensor(source: Source, node: ast.AST, known: dict[ast.AST, bool | None]) -> bool | None:
     if isinstance(node, ast.BinOp):
-        sides = [_is_tensor(source, node.left, asked), _is_tensor(source, node.right, asked)]
+        sides = [_is_tensor(source, node.left, known), _is_tensor(source, node.right, known)]
         return True if True in sides else None if None in sides else False
     if not isinstance(node, ast.Call):
         return False
@@ -69,7 +81,7 @@ def _makes_tensor(source: Source, node: ast.expr, asked: set[ast.AST]) -> bool |
     if name.startswith("torch.nn.functional."):
         return True
     if isinstance(node.func, ast.Attribute) and not name:
-        return node.func.attr not in _GIVE_NUMBERS and _is_tensor(source, node.func.value, asked)
+        return node.func.attr not in _GIVE_NUMBERS and _is_tensor(source, node.func.value, known)
     return False
 
 

@@ -82,7 +82,7 @@ def spelled(source: Source, name: str) -> str:
     """How the top of this file can write a dotted name of torch: ``nn.ModuleList``; empty where it cannot."""
     best = ""
     for bound, ways in source.scope.bindings.items():
-        full = ways[0].imported if len(ways) == 1 else ""
+        full = ways[0].imported if len({way.imported for way in ways}) == 1 else ""
         if full and f"{name}.".startswith(f"{full}."):
             text = bound + name[len(full) :]
             best = text if not best or len(text) < len(best) else best

@@ -120,3 +120,11 @@ def puts_on_gpu(source: Source, call: ast.Call) -> bool:
     if name.startswith("torch.cuda.") and name.endswith("Tensor"):
         return True
     return name.startswith("torch.") and name != "torch.device" and names_cuda(source, argument(call, "device"))
+
+
+def may_give_cuda(source: Source) -> bool:
+    """Whether items may be CUDA tensors: a data set or a collate function of this file moves something."""
+    owners: list[ast.AST] = [*dataset_classes(source)]
+    owners += [each for each in source.nodes(ast.FunctionDef) if "collate" in each.name]
+    moves = [*source.calls(".to"), *(call for call in source.nodes(ast.Call) if puts_on_gpu(source, call))]
+    return any(inside(source, call, owner) for call in moves for owner in owners)

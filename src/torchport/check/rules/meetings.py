@@ -10,9 +10,11 @@ from torchport.check.flow.analyse import assumed, events
 from torchport.check.flow.events import Event
 from torchport.check.rule import Change
 from torchport.check.rules.kinds import FACTORIES
-from torchport.check.source import Source, parameters
+from torchport.check.source import Source, argument, parameters
 from torchport.text import mark
 
+# Made on the CPU and moved: a GPU would draw other numbers.
+_MOVED = frozenset(f"torch.{name}" for name in ("from_numpy", "rand", "randn", "randint", "randperm", "normal"))
 MEETS = mark("here it meets a tensor on the GPU")
 
 
@@ -66,7 +68,8 @@ def factory_on(source: Source, node: ast.AST, device: str) -> tuple[Change, ...]
     """A tensor made on that device in place of the host."""
     if not device or not isinstance(node, ast.Call) or source.name(node.func) not in FACTORIES:
         return ()
-    if source.name(node.func) == "torch.from_numpy":
+    leaf = argument(node, "requires_grad") is not None
+    if source.name(node.func) in _MOVED and not leaf:
         end = source.span(node)[1]
         return ((end, end, f".to({device})"),)
     return (changes.add_argument(source, node, f"device={device}"),)

@@ -4,33 +4,43 @@ from __future__ import annotations
 
 import ast
 
-from torchport.check.rules.kinds import is_module
+from torchport.check.rules.kinds import given_to, is_module
 from torchport.check.source import Source
 
 _LEAVES = frozenset({"item", "tolist", "numpy", "cpu", "size", "dim", "numel", "shape", "to"})
-_MOST_STEPS = 6
 
 
-def is_output(source: Source, node: ast.AST, steps: int = _MOST_STEPS) -> bool:
+def is_output(source: Source, node: ast.AST) -> bool:
     """Whether an object came out of a module of this file, or has ``.backward()`` called on it, and was not fetched."""
-    if steps <= 0:
-        return False
+    return _is_output(source, node, {}) is True
+
+
+def _is_output(source: Source, node: ast.AST, known: dict[ast.AST, bool | None]) -> bool | None:
+    """None for what is made out of itself: ``x = x + 1`` is an output if its other values are."""
+    if node not in known:
+        known[node] = None
+        known[node] = _find_out(source, node, known)
+    return known[node]
+
+
+def _find_out(source: Source, node: ast.AST, known: dict[ast.AST, bool | None]) -> bool | None:
     match node:
         case ast.Name() | ast.IfExp():
-            values = source.values(node)
             if isinstance(node, ast.Name) and _goes_backward(source, node):
                 return True
-            return bool(values) and all(is_output(source, value, steps - 1) for value in values)
+            given = given_to(source, node)
+            answers = {value is not None and _is_output(source, value, known) for value in given}
+            return False if False in answers else True in answers
         case ast.BinOp(left=left, right=right):
-            return is_output(source, left, steps - 1) or is_output(source, right, steps - 1)
+            return True in (_is_output(source, left, known), _is_output(source, right, known))
         case ast.Call(func=ast.Attribute(value=value, attr=method)) if not source.name(node.func):
             if is_module(source, node.func) or (method == "forward" and is_module(source, value)):
                 return True
-            return method not in _LEAVES and is_output(source, value, steps - 1)
+            return method not in _LEAVES and _is_output(source, value, known)
         case ast.Call(func=called):
             return is_module(source, called)
         case ast.Attribute(value=value, attr="data"):
-            return is_output(source, value, steps - 1)
+            return _is_output(source, value, known)
     return False
 
 

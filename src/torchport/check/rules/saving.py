@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from torchport.check.rules.kinds import is_module
+from torchport.check.rules.kinds import is_module, is_optimizer
 from torchport.check.source import Source, argument
 
+_ASKED = (".parameters", ".named_parameters", ".state_dict", ".eval", ".train")
 WRAPPERS = frozenset({"torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel"})
 
 
@@ -112,5 +113,17 @@ def is_kept(source: Source, call: ast.Call) -> bool:
 
 
 def is_model(source: Source, node: ast.expr) -> bool:
-    """Whether an object is a module, whatever wraps it."""
-    return is_module(source, node) or bool(source.makers(node) & WRAPPERS)
+    """Whether an object is a module: by what made it, or by what the same function or module asks of it."""
+    if is_module(source, node) or source.makers(node) & WRAPPERS:
+        return True
+    name = source.code(node)
+    return any(
+        source.code(call.func).rsplit(".", 1)[0] == name and not is_optimizer(source, node)
+        for call in source.calls(*_ASKED)
+        if source.function(call) is source.function(node)
+    )
+
+
+def in_memory(source: Source, node: ast.expr | None) -> bool:
+    """Whether a file is none, but bytes of this process."""
+    return node is not None and "io.BytesIO" in source.makers(node)

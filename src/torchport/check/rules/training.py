@@ -7,6 +7,7 @@ import re
 
 from torchport.check.names import FUNCTIONS
 from torchport.check.rules.kinds import is_optimizer
+from torchport.check.rules.words import code_of
 from torchport.check.source import Source, parameters
 
 SCALERS = frozenset({"torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"})
@@ -61,13 +62,14 @@ def looks_like_optimizer(source: Source, node: ast.AST) -> bool:
 
 
 def optimizer_steps(source: Source) -> list[ast.Call]:
-    """The calls of ``optimizer.step()``."""
-    found = []
-    for call in source.calls(".step"):
-        owner = receiver(call)
-        if owner is not None and not call.args and looks_like_optimizer(source, owner):
-            found.append(call)
-    return found
+    """The calls of ``optimizer.step()``, and of ``scaler.step(optimizer)``."""
+    return [call for call in source.calls(".step") if stepped(source, call) is not None]
+
+
+def stepped(source: Source, call: ast.Call) -> ast.expr | None:
+    """The optimizer that a ``.step`` is for; None where it is for another object, a scheduler say."""
+    owner = call.args[0] if len(call.args) == 1 else receiver(call) if not call.args else None
+    return owner if owner is not None and looks_like_optimizer(source, owner) else None
 
 
 def inner_loop(source: Source, node: ast.AST) -> Loop | None:
@@ -160,13 +162,17 @@ def parameter_names(function: ast.AST) -> set[str]:
 
 
 def uses_cuda(source: Source) -> bool:
-    """Whether a file has anything to do with a GPU."""
-    return "cuda" in source.text or "accelerator" in source.text
+    """Whether the code of a file, not only a comment in it, has anything to do with a GPU."""
+    if "cuda" not in source.text and "accelerator" not in source.text:
+        return False
+    if source.calls(".cuda") or any(node.attr in ("cuda", "accelerator") for node in source.nodes(ast.Attribute)):
+        return True
+    return any(isinstance(node.value, str) and node.value[:4] == "cuda" for node in source.nodes(ast.Constant))
 
 
 def is_managed(source: Source) -> bool:
     """Whether a library runs the loop for the user, and so devices, precision and gradients."""
     return any(
-        word in source.text
+        word in code_of(source)
         for word in ("accelerate", "lightning", "deepspeed", "fastai", "ignite", "apex", "colossalai", "transformers")
     )

@@ -49,7 +49,7 @@ META = Rule(
     "C930",
     "api-removed",
     ERROR,
-    mark("`{name}` is gone since torch {gone}"),
+    mark("`{name}` is gone since the release of torch {gone}"),
     mark("Use instead: {instead}"),
     confidence=CERTAIN,
     since=(2, 2),

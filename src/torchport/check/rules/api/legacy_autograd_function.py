@@ -55,6 +55,6 @@ def look(source: Source) -> Iterator[Hit]:
             source.name(base) in ("torch.autograd.Function", "torch.autograd.function.Function") for base in owner.bases
         ):
             continue
-        for method in methods(owner, "forward"):
+        for method in methods(owner, "forward") if not methods(owner, "__call__") else ():
             if isinstance(method, ast.FunctionDef) and not method.decorator_list:
                 yield Hit(method, {"name": owner.name})

@@ -45,7 +45,7 @@ def look(source: Source) -> Iterator[Hit]:
         if not old or not _is_loss(source.name(call.func)) or any(each.arg == "reduction" for each in call.keywords):
             continue
         given = {each.arg: constant(each.value) for each in old}
-        if any(value not in (True, False, None) for value in given.values()):
+        if any(not isinstance(each.value, ast.Constant) or each.value.value not in (True, False, None) for each in old):
             continue
         average, reduce = (given.get(name) is not False for name in _OLD)
         instead = "none" if not reduce else "mean" if average else "sum"

@@ -24,10 +24,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchport.check.changes import replace
+from torchport.check.changes import remove_statement, replace
 from torchport.check.rule import CERTAIN, INFO, Hit, Rule
-from torchport.check.rules.kinds import FACTORIES, LEGACY
-from torchport.check.rules.loading import batches
+from torchport.check.rules.graphs import has_no_graph, makes_fresh
 from torchport.check.source import Source, argument, constant, is_open
 from torchport.text import mark
 
@@ -39,10 +38,6 @@ META = Rule(
     mark("Leave it out: `{instead}`"),
     confidence=CERTAIN,
     since=(0, 4),
-)
-_SAME_GRAPH = frozenset(
-    "cuda cpu to float double half long int bool byte type view reshape unsqueeze squeeze contiguous t transpose "
-    "permute expand repeat clone".split()
 )
 _ATOMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant)
 
@@ -59,33 +54,27 @@ def look(source: Source) -> Iterator[Hit]:
         text = source.code(given)
         if not isinstance(given, _ATOMS) and (asked or isinstance(source.parent(call), (ast.Attribute, ast.BinOp))):
             text = f"({text})"
-        fresh = isinstance(given, ast.Call) and source.name(given.func) in FACTORIES | LEGACY
+        fresh = isinstance(given, ast.Call) and makes_fresh(source, given.func)
         if asked:
             text += ".requires_grad_()" if fresh else ".detach().requires_grad_()"
-        safe = _has_no_graph(source, given, set())
-        yield Hit(call, {"instead": text}, (replace(source, call, text),), safe=safe)
+        safe = has_no_graph(source, given, set())
+        whole = _changes_nothing(source, call)
+        change = remove_statement(source, whole) if whole is not None else replace(source, call, text)
+        yield Hit(call, {"instead": text}, (change,), safe=safe)
 
 
-def _has_no_graph(source: Source, node: ast.expr, seen: set[ast.expr]) -> bool:
-    """Whether a tensor comes from a factory, from NumPy or out of a loader, with nothing learned on the way."""
-    if node in seen:
-        return True
-    seen.add(node)
-    match node:
-        case ast.Attribute(attr="data"):
-            return True
-        case ast.Call():
-            name = source.name(node.func)
-            if name in FACTORIES or name in LEGACY or (name.startswith("torch.cuda.") and name.endswith("Tensor")):
-                return argument(node, "requires_grad") is None
-            kept = isinstance(node.func, ast.Attribute) and not name and node.func.attr in _SAME_GRAPH
-            return kept and _has_no_graph(source, node.func.value, seen)  # type: ignore[attr-defined]
-        case ast.Name():
-            found = source.scope_at(node).find(node.id)
-            return found is not None and all(
-                _has_no_graph(source, way.value, seen)
-                if way.value is not None
-                else isinstance(way.node, ast.For) and batches(source, way.node) is not None
-                for way in found[1]
-            )
-    return False
+def _changes_nothing(source: Source, call: ast.Call) -> ast.Assign | None:
+    """The statement ``x, y = Variable(x), Variable(y)`` around a call, of which nothing would be left."""
+    statement = source.statement(call)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    sides = [each.elts if isinstance(each, ast.Tuple) else [each] for each in (*statement.targets, statement.value)]
+    given = [
+        each.args[0] for each in sides[1] if isinstance(each, ast.Call) and len(each.args) == 1 and not each.keywords
+    ]
+    wrapped = all(
+        isinstance(each, ast.Call) and source.name(each.func) in ("torch.autograd.Variable", "torch.Variable")
+        for each in sides[1]
+    )
+    same = [getattr(each, "id", "") for each in sides[0]] == [getattr(each, "id", None) for each in given]
+    return statement if wrapped and same else None

@@ -33,8 +33,8 @@ from collections.abc import Iterator
 
 from torchport.check.changes import add_argument
 from torchport.check.rule import INFO, LIKELY, POSSIBLE, WARNING, Hit, Rule
-from torchport.check.rules.kinds import is_module, is_optimizer
-from torchport.check.rules.saving import goes_into, loads, restores
+from torchport.check.rules.kinds import is_optimizer
+from torchport.check.rules.saving import goes_into, in_memory, is_model, loads, restores
 from torchport.check.source import Source, argument, is_open
 from torchport.text import mark
 
@@ -50,7 +50,7 @@ META = Rule(
 def look(source: Source) -> Iterator[Hit]:
     """What ends in ``load_state_dict`` is copied to where the model is: for that, the CPU is the right place."""
     for call in loads(source):
-        if argument(call, "map_location", 1) is not None or is_open(call):
+        if argument(call, "map_location", 1) is not None or is_open(call) or in_memory(source, argument(call, "f", 0)):
             continue
         words = {"code": source.code(call)}
         if not restores(source, call):
@@ -66,4 +66,4 @@ def _copies(source: Source, taker: ast.Call) -> bool:
     receiver = getattr(taker.func, "value", None)
     if receiver is None or argument(taker, "assign") is not None:
         return False
-    return is_module(source, receiver) or is_optimizer(source, receiver)
+    return is_model(source, receiver) or is_optimizer(source, receiver)

@@ -27,8 +27,8 @@ from collections.abc import Iterator
 
 from torchport.check.changes import replace
 from torchport.check.rule import WARNING, Hit, Rule
-from torchport.check.rules.saving import is_model, saved, saves
-from torchport.check.source import Source
+from torchport.check.rules.saving import in_memory, is_model, saved, saves
+from torchport.check.source import Source, argument
 from torchport.text import mark
 
 META = Rule(
@@ -44,7 +44,9 @@ def look(source: Source) -> Iterator[Hit]:
     """Modules themselves as the first argument; what reads the file has to change as well."""
     for call in saves(source):
         given = saved(call)
-        if given is not None and isinstance(given, (ast.Name, ast.Attribute)) and is_model(source, given):
+        if not isinstance(given, (ast.Name, ast.Attribute)) or in_memory(source, argument(call, "f", 1)):
+            continue
+        if is_model(source, given):
             name = source.code(given)
             change = replace(source, given, f"{name}.state_dict()")
             yield Hit(call, {"code": source.code(call), "name": name}, (change,))

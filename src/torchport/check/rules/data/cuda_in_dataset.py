@@ -40,7 +40,7 @@ from collections.abc import Iterator
 
 from torchport.check.names import Function
 from torchport.check.rule import ERROR, LIKELY, WARNING, Hit, Rule
-from torchport.check.rules.loading import dataset_classes, inside, loaders, methods, puts_on_gpu, workers
+from torchport.check.rules.loading import dataset_classes, inside, loaders, puts_on_gpu, workers
 from torchport.check.source import Source, argument
 from torchport.text import mark
 
@@ -48,15 +48,16 @@ META = Rule(
     "C505",
     "cuda-in-dataset",
     WARNING,
-    mark("`{code}` runs for every item, in a worker where there are some: a forked worker cannot use CUDA"),
+    mark(
+        "`{code}` makes a data set of CUDA tensors: a forked worker cannot use CUDA, and each item is a copy of its own"
+    ),
     mark("Give CPU tensors, and move the batch in the training loop"),
 )
 
 
 def look(source: Source) -> Iterator[Hit]:
-    """What ``__getitem__``, ``__iter__`` and the ``collate_fn`` do; an error where workers are asked for."""
-    places = [each for owner in dataset_classes(source) for each in methods(owner, "__getitem__", "__iter__")]
-    places += _collate_functions(source)
+    """What a data set and the ``collate_fn`` do; an error where workers are asked for."""
+    places: list[ast.AST] = [*dataset_classes(source), *_collate_functions(source)]
     if not places:
         return
     forked = any((workers(call) or 0) > 0 for call in loaders(source))

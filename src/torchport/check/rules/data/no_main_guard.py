@@ -40,28 +40,39 @@ META = Rule(
     "C507",
     "no-main-guard",
     WARNING,
-    mark("{what} at the top of the module: where processes are started afresh, each runs this again"),
+    mark("{what} when the module is imported: where processes are started afresh, each does so again"),
     mark('Put it into a function, and call that below `if __name__ == "__main__":`'),
 )
 _SPAWNS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
 
 
 def look(source: Source) -> Iterator[Hit]:
-    """Loops over a loader with workers, and ``spawn``, outside every function and every guard."""
+    """Loops over a loader with workers, and ``spawn``, where an import of the module gets to."""
     for loop in source.nodes(ast.For):
-        if not _is_top(source, loop):
-            continue
         loader = batches(source, loop)
-        for made in source.values(loader) if loader is not None else ():
-            if isinstance(made, ast.Call) and source.name(made.func) == LOADER and (workers(made) or 0) > 0:
-                yield Hit(loop.iter, {"what": "a loop over a loader with workers stands"})
-                break
-        else:
+        if loader is None or not any(_has_workers(source, made) for made in source.values(loader)):
             continue
-        break
+        place = loop.iter if _is_top(source, loop) else _call_at_top(source, source.function(loop))
+        if place is not None:
+            yield Hit(place, {"what": "a loop over a loader with workers is run"})
+            break
     for call in source.calls(*_SPAWNS):
         if _is_top(source, call) and constant(argument(call, "start_method")) != "fork":
-            yield Hit(call, {"what": f"`{source.code(call.func)}` stands"}, severity=ERROR)
+            yield Hit(call, {"what": f"`{source.code(call.func)}` is called"}, severity=ERROR)
+
+
+def _has_workers(source: Source, made: ast.expr) -> bool:
+    return isinstance(made, ast.Call) and source.name(made.func) == LOADER and (workers(made) or 0) > 0
+
+
+def _call_at_top(source: Source, function: ast.AST | None) -> ast.Call | None:
+    """Where the top of the module calls one of its functions."""
+    if not isinstance(function, ast.FunctionDef) or source.parent(function) is not source.tree:
+        return None
+    for call in source.nodes(ast.Call):
+        if isinstance(call.func, ast.Name) and call.func.id == function.name and _is_top(source, call):
+            return call
+    return None
 
 
 def _is_top(source: Source, node: ast.AST) -> bool:

@@ -39,16 +39,7 @@ from collections.abc import Iterator
 
 from torchport.check.changes import add_argument, replace
 from torchport.check.rule import INFO, LIKELY, POSSIBLE, WARNING, Hit, Rule
-from torchport.check.rules.loading import (
-    dataset_classes,
-    dataset_of,
-    inside,
-    loaders,
-    methods,
-    puts_on_gpu,
-    uses_cuda,
-    workers,
-)
+from torchport.check.rules.loading import dataset_of, inside, loaders, may_give_cuda, methods, uses_cuda, workers
 from torchport.check.source import Source, argument, is_open
 from torchport.text import mark
 
@@ -67,7 +58,7 @@ _PICTURES = frozenset(
 
 def look(source: Source) -> Iterator[Hit]:
     """Loaders of a file that uses a GPU; more surely where items are read or decoded one by one."""
-    if not uses_cuda(source) or _touches_gpu(source):
+    if not uses_cuda(source) or may_give_cuda(source):
         return
     for call in loaders(source):
         if is_open(call) or workers(call) != 0 or _in_memory(source, call):
@@ -78,14 +69,6 @@ def look(source: Source) -> Iterator[Hit]:
             yield Hit(call, changes=(change,), confidence=LIKELY)
         else:
             yield Hit(call, changes=(change,), severity=INFO, confidence=POSSIBLE)
-
-
-def _touches_gpu(source: Source) -> bool:
-    """Whether a data set of this file makes CUDA tensors, which workers could not."""
-    owners = dataset_classes(source)
-    return any(
-        inside(source, call, owner) for call in source.nodes(ast.Call) if puts_on_gpu(source, call) for owner in owners
-    )
 
 
 def _in_memory(source: Source, call: ast.Call) -> bool:

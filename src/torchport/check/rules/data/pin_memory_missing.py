@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from torchport.check.changes import add_argument, replace
 from torchport.check.rule import INFO, Hit, Rule
-from torchport.check.rules.loading import dataset_classes, dataset_of, inside, loaders, puts_on_gpu, uses_cuda
+from torchport.check.rules.loading import dataset_of, loaders, may_give_cuda, uses_cuda
 from torchport.check.source import Source, argument, constant, is_open
 from torchport.text import mark
 
@@ -45,7 +45,7 @@ META = Rule(
 
 def look(source: Source) -> Iterator[Hit]:
     """Loaders of a file that moves something to a GPU; silent where a data set or a collate function may do so."""
-    if not uses_cuda(source) or not source.calls(".to", ".cuda") or _gives_cuda(source):
+    if not uses_cuda(source) or not source.calls(".to", ".cuda") or may_give_cuda(source):
         return
     for call in loaders(source):
         given = argument(call, "pin_memory", 7)
@@ -54,14 +54,6 @@ def look(source: Source) -> Iterator[Hit]:
         change = add_argument(source, call, "pin_memory=True") if given is None else replace(source, given, "True")
         known = _is_known(source, call) and argument(call, "collate_fn", 6) is None
         yield Hit(call, changes=(change,) if known else ())
-
-
-def _gives_cuda(source: Source) -> bool:
-    """Whether items may be CUDA tensors: a data set or a collate function of this file moves something."""
-    owners: list[ast.AST] = [*dataset_classes(source)]
-    owners += [each for each in source.nodes(ast.FunctionDef) if "collate" in each.name]
-    moves = [*source.calls(".to"), *(call for call in source.nodes(ast.Call) if puts_on_gpu(source, call))]
-    return any(inside(source, call, owner) for call in moves for owner in owners)
 
 
 def _is_known(source: Source, call: ast.Call) -> bool:

@@ -73,13 +73,15 @@ def look(source: Source) -> Iterator[Hit]:
         asks = asks or (method == "to" and constant(first) == "cuda")
         asks = asks or (method == "type" and first is not None and is_cuda_type(_type(source, first)))
         if asks and not is_guarded(source, call):
-            yield Hit(call, {"code": source.code(call)}, *_repair(source, call))
+            yield Hit(call, {"code": source.code(call)}, _repair(source, call))
     for keyword in source.nodes(ast.keyword):
         above = source.parent(keyword)
         if keyword.arg != "device" or constant(keyword.value) != "cuda" or not isinstance(above, ast.Call):
             continue
         if source.name(above.func).startswith("torch.") and not is_guarded(source, above):
-            yield Hit(keyword, {"code": source.code(keyword)})
+            name, chosen = _device(source, keyword.value)
+            changes = (replace(source, keyword.value, name), *chosen) if name else ()
+            yield Hit(keyword, {"code": source.code(keyword)}, changes)
     for call in source.calls("torch.device"):
         if constant(argument(call, "device", 0)) == "cuda" and len(call.args) == 1 and not is_guarded(source, call):
             torch = spelled(source, "torch")
@@ -106,36 +108,40 @@ def _needs_a_gpu(source: Source) -> bool:
     return any(constant(argument(call, "backend", 0)) == "nccl" for call in starts)
 
 
-def _repair(source: Source, call: ast.Call) -> tuple[tuple[Change, ...], bool, tuple[str, ...]]:
+def _repair(source: Source, call: ast.Call) -> tuple[Change, ...]:
     """``.to(device)`` with the device that the file has, or with one that is chosen behind its imports."""
     assert isinstance(call.func, ast.Attribute)
-    if call.func.attr != "cuda" or any(keyword.arg != "non_blocking" for keyword in call.keywords):
-        return (), False, ()
-    start = source.span(call.func.value)[1]
-    dot = source.text.find(".", start)
-    name = chosen_device(source, call)
-    chosen: tuple[Change, ...] = ()
+    name, chosen = _device(source, call)
     if not name:
-        if any(node.id == "device" for node in source.nodes(ast.Name)) or any(
-            node.arg == "device" for node in source.nodes(ast.arg)
-        ):
-            return (), False, ()
-        name, chosen = "device", _choose(source, call)
-        if not chosen:
-            return (), False, ()
+        return ()
+    if call.func.attr == "to" and call.args:
+        return replace(source, call.args[0], name), *chosen
+    if call.func.attr != "cuda" or any(keyword.arg != "non_blocking" for keyword in call.keywords):
+        return ()
+    dot = source.text.find(".", source.span(call.func.value)[1])
     rest = "".join(f", {source.code(keyword)}" for keyword in call.keywords)
-    return ((dot, source.span(call)[1], f".to({name}{rest})"), *chosen), False, ()
+    return (dot, source.span(call)[1], f".to({name}{rest})"), *chosen
 
 
-def _choose(source: Source, call: ast.Call) -> tuple[Change, ...]:
+def _device(source: Source, node: ast.AST) -> tuple[str, tuple[Change, ...]]:
+    """The name of a device for a node, and what has to be written for it."""
+    name = chosen_device(source, node)
+    taken = any(each.id == "device" for each in source.nodes(ast.Name))
+    if name or taken or any(each.arg == "device" for each in source.nodes(ast.arg)):
+        return name, ()
+    chosen = _choose(source, node)
+    return ("device", chosen) if chosen else ("", ())
+
+
+def _choose(source: Source, node: ast.AST) -> tuple[Change, ...]:
     torch, last = "", None
     for statement in source.tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             last = statement
-        elif torch or source.span(statement)[1] >= source.span(call)[0]:
+        elif torch or source.span(statement)[1] >= source.span(node)[0]:
             break
         torch = torch or spelled(source, "torch") if last is statement and _imports_torch(last) else torch
-    if last is None or not torch or source.span(last)[0] > source.span(call)[0]:
+    if last is None or not torch or source.span(last)[0] > source.span(node)[0]:
         return ()
     text = f'device = {torch}.device("cuda" if {torch}.cuda.is_available() else "cpu")'
     return (after(source, last, "", text),)

@@ -71,7 +71,8 @@ def look(source: Source) -> Iterator[Hit]:
         if len(node.targets) != 1 or not has_weights(source, node.value):
             continue
         root = _root(node.targets[0])
-        if root is None or (isinstance(node.value, ast.Call) and moves(source, node.value)):
+        placed = any(isinstance(part, ast.keyword) and part.arg == "device" for part in ast.walk(node.value))
+        if root is None or placed or (isinstance(node.value, ast.Call) and moves(source, node.value)):
             continue
         move = _moved(source, node, root.id)
         if move is not None:

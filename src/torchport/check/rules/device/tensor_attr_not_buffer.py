@@ -55,10 +55,10 @@ def look(source: Source) -> Iterator[Hit]:
     """Plain tensors of modules that meet the GPU."""
     for event, node in meetings(source, META.name):
         words = {"name": event.name}
-        yield Hit(node, words, _registered(source, node, event.name), safe=True, seen=where(source, event))
+        yield Hit(node, words, registered(source, node, event.name), safe=True, seen=where(source, event))
 
 
-def _registered(source: Source, node: ast.AST, name: str) -> tuple[Change, ...]:
+def registered(source: Source, node: ast.AST, name: str) -> tuple[Change, ...]:
     """``self.x = value`` as a buffer that the state_dict does not have, where that is its only assignment."""
     owner = source.method_class(node)
     if not isinstance(node, ast.Assign) or len(node.targets) != 1 or owner is None:

@@ -35,7 +35,8 @@ from collections.abc import Iterator
 
 from torchport.check import changes
 from torchport.check.rule import INFO, Hit, Rule
-from torchport.check.rules.ranks import DDP, home, is_rank
+from torchport.check.rules.ranks import DDP, is_rank
+from torchport.check.rules.training import always_before
 from torchport.check.source import Source, argument, is_open
 from torchport.text import mark
 
@@ -55,7 +56,7 @@ def look(source: Source) -> Iterator[Hit]:
             continue
         for chosen in source.calls("torch.cuda.set_device", ".cuda"):
             given = chosen.args[0] if chosen.args else None
-            if home(source, chosen) is not home(source, call) or chosen.lineno > call.lineno:
+            if not always_before(source, chosen, call):
                 continue
             if isinstance(given, (ast.Name, ast.Attribute)) and is_rank(given):
                 rank = source.code(given)

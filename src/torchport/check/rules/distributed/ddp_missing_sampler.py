@@ -42,6 +42,7 @@ from collections.abc import Iterator
 from torchport.check.rule import WARNING, Change, Hit, Rule
 from torchport.check.rules.ranks import DDP, SAMPLER, mentions_rank
 from torchport.check.rules.steps import looped_over
+from torchport.check.rules.words import code_of
 from torchport.check.source import Source, argument, constant, is_open
 from torchport.text import mark
 
@@ -56,7 +57,7 @@ META = Rule(
 
 def look(source: Source) -> Iterator[Hit]:
     """Loaders without a sampler over which a loop with a backward pass runs, where the file wraps a model in DDP."""
-    if not source.calls(DDP) or source.calls(SAMPLER) or "IterableDataset" in source.text:
+    if not source.calls(DDP) or source.calls(SAMPLER) or "IterableDataset" in code_of(source):
         return
     trained: set[ast.expr] = set()
     for call in source.calls(".backward"):

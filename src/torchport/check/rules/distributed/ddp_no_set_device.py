@@ -43,11 +43,14 @@ Good::
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchport.check import changes
 from torchport.check.rule import ERROR, Change, Hit, Rule
-from torchport.check.rules.ranks import INIT, run_by_every_rank
+from torchport.check.rules.ranks import INIT, home, run_by_every_rank
+from torchport.check.rules.training import conditions
+from torchport.check.rules.words import code_of
 from torchport.check.source import Source, argument, constant
 from torchport.text import mark
 
@@ -59,18 +62,25 @@ META = Rule(
     mark("Call `torch.cuda.set_device({rank})` in each process before anything else uses CUDA"),
 )
 _CHOOSES = ("set_device", "CUDA_VISIBLE_DEVICES", "cuda.device(", "HIP_VISIBLE_DEVICES", "device_id=")
+_ON_GPU = re.compile(r"cuda|use_gpu", re.IGNORECASE)
 
 
 def look(source: Source) -> Iterator[Hit]:
     """Groups that may be NCCL's, in files that move to ``cuda`` without a number and never set a device."""
     groups = [call for call in source.calls(INIT) if constant(argument(call, "backend", 0)) not in ("gloo", "mpi")]
-    if not groups or any(word in source.text for word in _CHOOSES):
+    if not groups or any(word in code_of(source) for word in _CHOOSES):
         return
     functions = run_by_every_rank(source)
     for call in source.calls(".cuda", ".to", "torch.device"):
-        if not _means_current(source, call) or (source.function(call) or source.tree) not in functions:
-            continue
         group = groups[0]
+        if not _means_current(source, call) or home(source, call) not in functions:
+            continue
+        same = home(source, call) is home(source, group)
+        own = conditions(source, call) - (conditions(source, group) if same else set())
+        if not all(
+            first and isinstance(test, ast.If) and _ON_GPU.search(source.code(test.test)) for test, first in own
+        ):
+            continue
         rank = argument(group, "rank")
         fix: tuple[Change, ...] = ()
         statement = source.statement(group)
@@ -86,4 +96,5 @@ def _means_current(source: Source, call: ast.Call) -> bool:
     """``.cuda()``, ``.to("cuda")`` and ``torch.device("cuda")``."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
         return not call.args and not call.keywords
-    return bool(call.args) and constant(call.args[0]) == "cuda" and len(call.args) == 1
+    given = call.args[0] if len(call.args) == 1 else None
+    return constant(given.body if isinstance(given, ast.IfExp) else given) == "cuda"

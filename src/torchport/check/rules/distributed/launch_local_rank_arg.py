@@ -33,7 +33,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchport.check.rule import CERTAIN, ERROR, Change, Hit, Rule
+from torchport.check.rule import CERTAIN, ERROR, WARNING, Change, Hit, Rule
+from torchport.check.rules.words import code_of
 from torchport.check.source import Source, argument, constant
 from torchport.text import mark
 
@@ -50,7 +51,7 @@ META = Rule(
 
 def look(source: Source) -> Iterator[Hit]:
     """``add_argument("--local_rank")`` in a file that does not know ``LOCAL_RANK``."""
-    if "LOCAL_RANK" in source.text:
+    if "LOCAL_RANK" in code_of(source):
         return
     for call in source.calls(".add_argument"):
         flags = [each for each in call.args if isinstance(constant(each), str)]
@@ -65,6 +66,8 @@ def look(source: Source) -> Iterator[Hit]:
         if isinstance(default, (ast.Constant, ast.UnaryOp)):
             text = f'int(os.environ.get("LOCAL_RANK", {source.code(default)}))'
             fix.append((*source.span(default), text))
-        elif default is None:
-            fix = []
-        yield Hit(call, {"flag": names[0]}, tuple(fix), needs=("os",) if fix else ())
+        read = any(node.attr == "local_rank" for node in source.nodes(ast.Attribute))
+        needs = ("os",) if "os.environ" in "".join(text for _start, _end, text in fix) else ()
+        if not read and "--local-rank" in names:
+            continue  # another file asks the environment
+        yield Hit(call, {"flag": names[0]}, tuple(fix), needs=needs, severity=None if read else WARNING)

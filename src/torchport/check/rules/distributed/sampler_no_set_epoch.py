@@ -50,6 +50,7 @@ from torchport.check import changes
 from torchport.check.rule import WARNING, Change, Hit, Rule
 from torchport.check.rules.ranks import SAMPLER
 from torchport.check.rules.steps import looped_over
+from torchport.check.rules.words import code_of
 from torchport.check.source import Source, argument, constant
 from torchport.text import mark
 
@@ -64,7 +65,7 @@ META = Rule(
 
 def look(source: Source) -> Iterator[Hit]:
     """Shuffling samplers, where the file knows no ``set_epoch`` and goes through their loader in a loop of epochs."""
-    if "set_epoch" in source.text:
+    if "set_epoch" in code_of(source):
         return
     loaders: dict[ast.expr, list[ast.Call]] = {}
     for call in source.calls("torch.utils.data.DataLoader"):

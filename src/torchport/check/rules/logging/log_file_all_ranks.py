@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchport.check.rule import WARNING, Hit, Rule
-from torchport.check.rules.ranks import in_rank_branch
+from torchport.check.rules.ranks import home, is_guarded, run_by_every_rank
 from torchport.check.source import Source, argument, constant
 from torchport.text import mark
 
@@ -45,10 +45,10 @@ _WRITERS = {
 
 
 def look(source: Source) -> Iterator[Hit]:
-    """Fixed names in a file that starts a process group, not behind a test of the rank."""
-    if not source.calls("torch.distributed.init_process_group"):
-        return
+    """Fixed names in what every rank runs, not behind a test of the rank."""
+    everywhere = run_by_every_rank(source)
     for call in source.calls(*_WRITERS):
         path = constant(argument(call, *_WRITERS[source.name(call.func)]))
-        if isinstance(path, str) and not in_rank_branch(source, call):
+        alone = home(source, call) not in everywhere or is_guarded(source, call)
+        if isinstance(path, str) and not alone:
             yield Hit(call, {"path": path})

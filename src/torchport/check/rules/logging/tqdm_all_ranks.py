@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from torchport.check.changes import add_argument
 from torchport.check.rule import INFO, Hit, Rule
 from torchport.check.rules.layers import spelled
-from torchport.check.rules.ranks import in_rank_branch
+from torchport.check.rules.ranks import home, is_guarded, run_by_every_rank
 from torchport.check.source import Source, argument, is_open
 from torchport.text import mark
 
@@ -43,11 +43,11 @@ _BARS = ("tqdm.tqdm", "tqdm.trange", "tqdm.auto.tqdm", "tqdm.auto.trange")
 
 
 def look(source: Source) -> Iterator[Hit]:
-    """Bars in a file that starts a process group, neither disabled nor behind a test of the rank."""
-    if not source.calls("torch.distributed.init_process_group"):
-        return
+    """Bars in what every rank runs, neither disabled nor behind a test of the rank."""
+    everywhere = run_by_every_rank(source)
     rank = spelled(source, "torch.distributed.get_rank")
     for call in source.calls(*_BARS):
-        if argument(call, "disable") is None and not is_open(call) and not in_rank_branch(source, call):
+        alone = home(source, call) not in everywhere or is_guarded(source, call)
+        if argument(call, "disable") is None and not is_open(call) and not alone:
             change = (add_argument(source, call, f"disable={rank}() != 0"),) if rank else ()
             yield Hit(call, changes=change)

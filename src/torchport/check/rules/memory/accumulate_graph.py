@@ -140,4 +140,3 @@ def _is_wanted(source: Source, kept: ast.expr, losses: list[tuple[ast.Call, ast.
     return any(
         isinstance(each, ast.Assign) and any(last_name(target) == name for target in each.targets) for each in loop.body
     )
-

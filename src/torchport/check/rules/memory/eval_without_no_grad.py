@@ -67,6 +67,7 @@ from torchport.check.rules.evaluation import Evaluation, evaluations
 from torchport.check.rules.nesting import below
 from torchport.check.rules.ranks import home
 from torchport.check.rules.training import without_gradients
+from torchport.check.rules.words import code_of, plain
 from torchport.check.source import Source
 from torchport.text import mark
 
@@ -82,16 +83,16 @@ _WANTS = re.compile(r"requires_grad|autograd\.grad|\.grad\b|no_grad|inference_mo
 
 def look(source: Source) -> Iterator[Hit]:
     """Evaluations after ``.eval()`` or over held-out data, outside anything that switches gradients off."""
-    if "set_grad_enabled(False)" in source.text:
+    if "set_grad_enabled(False)" in code_of(source):
         return
     for each in evaluations(source):
         if each.mode != "eval" and not (each.held_out and each.mode is None):
             continue
         here = home(source, each.loop)
-        if without_gradients(source, each.loop) or _WANTS.search(source.code(each.loop)):
+        if without_gradients(source, each.loop) or _WANTS.search(plain(source.code(each.loop))):
             continue
         function = here if isinstance(here, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
-        if function is not None and (_WANTS.search(source.code(function)) or _called_without(source, function)):
+        if function is not None and (_WANTS.search(plain(source.code(function))) or _called_without(source, function)):
             continue
         yield Hit(each.loop, {"model": source.code(each.model)}, _fix(source, each, function), True, ("torch",))
 

@@ -61,6 +61,8 @@ _OLD = frozenset(f"torch.{device}.amp.{name}" for device in ("cuda", "cpu") for 
 
 def look(source: Source) -> Iterator[Hit]:
     """Uses through ``torch`` itself one by one; those through an import all at once, at the import."""
+    if ".amp" not in source.text and "import amp" not in source.text:
+        return
     uses = [node for node in (*source.nodes(ast.Attribute), *source.nodes(ast.Name)) if _is_old(source, node)]
     groups: dict[ast.AST, list[ast.expr]] = {}
     for node in uses:

@@ -42,9 +42,9 @@ def look(source: Source) -> Iterator[Hit]:
     blocks: dict[ast.AST | None, dict[str, ast.Assign]] = {}
     for statement in source.nodes(ast.Assign):
         target = statement.targets[0]
-        if isinstance(target, ast.Attribute) and target.attr in ("benchmark", "deterministic"):
-            if source.name(target).startswith("torch.backends.cudnn."):
-                blocks.setdefault(source.parent(statement), {})[target.attr] = statement
+        known = isinstance(target, ast.Attribute) and target.attr in ("benchmark", "deterministic")
+        if known and source.name(target).startswith("torch.backends.cudnn."):
+            blocks.setdefault(source.parent(statement), {})[source.name(target).rsplit(".", 1)[1]] = statement
     for found in blocks.values():
         if len(found) == 2 and all(constant(each.value) is True for each in found.values()):
             value = found["benchmark"].value

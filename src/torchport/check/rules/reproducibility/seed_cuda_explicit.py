@@ -72,6 +72,5 @@ def _is_setting(source: Source, statement: ast.stmt) -> bool:
     """Whether a statement only sets something: a seed, or an option of cuDNN."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         return "seed" in source.code(statement.value.func)
-    return isinstance(statement, ast.Assign) and "environ" in source.code(statement.targets[0]) or (
-        isinstance(statement, ast.Assign) and "cudnn" in source.code(statement.targets[0])
-    )
+    target = source.code(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    return "environ" in target or "cudnn" in target

@@ -42,7 +42,9 @@ META = Rule(
     "unseeded-run",
     INFO,
     mark("this script trains from random numbers and never sets a seed"),
-    mark("Call `torch.manual_seed(…)` before the model is built; on several ranks, with the rank added for augmentation"),
+    mark(
+        "Call `torch.manual_seed(…)` before the model is built; on several ranks, with the rank added for augmentation"
+    ),
     confidence=POSSIBLE,
 )
 
@@ -64,6 +66,4 @@ def _is_script(source: Source, call: ast.Call) -> bool:
     """Whether a file is run itself: it has a main guard, or trains at its top."""
     if source.function(call) is None and source.method_class(call) is None:
         return True
-    return any(
-        isinstance(each, ast.If) and "__name__" in source.code(each.test) for each in source.tree.body
-    )
+    return any(isinstance(each, ast.If) and "__name__" in source.code(each.test) for each in source.tree.body)

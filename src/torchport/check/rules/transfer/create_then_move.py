@@ -28,6 +28,7 @@ Bad::
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     weight = torch.randn(64, 10, requires_grad=True).to(device)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
 
 Good::
 
@@ -35,6 +36,7 @@ Good::
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     weight = torch.randn(64, 10, device=device, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
     values = torch.tensor([1, 2, 3]).to(device)
 """
 
@@ -65,7 +67,7 @@ _OTHERS = ("rand", "randn", "randint", "randperm", "linspace", "logspace")
 
 
 def look(source: Source) -> Iterator[Hit]:
-    """A factory with a move behind it: an error for a leaf, whose gradient stays there; slow where it is repeated."""
+    """A factory with a move behind it. An error where the gradient of what was made is wanted: the copy has none."""
     forwards: set[ast.AST] | None = None
     for call in source.calls(".to", ".cuda"):
         made = call.func.value if isinstance(call.func, ast.Attribute) else None
@@ -85,8 +87,25 @@ def look(source: Source) -> Iterator[Hit]:
         move = "".join(source.text[source.span(made)[1] : source.span(call)[1]].split())
         words = {"function": source.code(made.func), "move": move}
         safe = name in _EXACT and not leaf and not _has_float(made)
-        severity = ERROR if leaf else WARNING if repeated else INFO
+        severity = ERROR if leaf and _needs_gradient(source, call) else WARNING if leaf or repeated else INFO
         yield Hit(call, words, _repair(source, call, made, device), safe, severity=severity)
+
+
+def _needs_gradient(source: Source, call: ast.Call) -> bool:
+    """Whether the file reads the gradient of the moved copy, which has none, or gives that to an optimizer."""
+    above = source.parent(call)
+    kept = source.code(above.targets[0]) if isinstance(above, ast.Assign) else ""
+    if any(node.attr == "grad" and source.code(node.value) == kept for node in source.nodes(ast.Attribute)):
+        return True
+    lists = [
+        each
+        for made in source.nodes(ast.Call)
+        if source.name(made.func).startswith("torch.optim.")
+        for each in made.args
+    ]
+    return bool(kept) and any(
+        source.code(part) == kept for each in lists for part in ast.walk(each) if isinstance(part, ast.expr)
+    )
 
 
 def _has_float(made: ast.Call) -> bool:

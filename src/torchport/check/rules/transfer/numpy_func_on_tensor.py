@@ -60,6 +60,7 @@ import ast
 from collections.abc import Iterator
 
 from torchport.check.rule import ERROR, Hit, Rule
+from torchport.check.rules.layers import run_by_forward
 from torchport.check.rules.outputs import is_list_of_outputs, is_output
 from torchport.check.source import Source
 from torchport.text import mark
@@ -95,7 +96,7 @@ def look(source: Source) -> Iterator[Hit]:
             continue
         for given in call.args[:2]:
             words = {"function": source.code(call.func), "code": source.code(given)}
-            if is_list_of_outputs(source, given):
+            if is_list_of_outputs(source, given) or _is_list_in_forward(source, given, call):
                 yield Hit(call, words)
                 break
             if is_output(source, given):
@@ -103,3 +104,16 @@ def look(source: Source) -> Iterator[Hit]:
                 simple = isinstance(given, (ast.Name, ast.Attribute, ast.Call))
                 yield Hit(call, words, ((end, end, ".detach().cpu().numpy()"),) if simple else ())
                 break
+
+
+def _is_list_in_forward(source: Source, node: ast.expr, call: ast.Call) -> bool:
+    """Whether a forward fills a list with what functions of torch give back."""
+    values = source.values(node) if isinstance(node, ast.Name) else []
+    if len(values) != 1 or not isinstance(values[0], ast.List) or source.function(call) not in run_by_forward(source):
+        return False
+    for append in source.calls(".append"):
+        target = append.func.value if isinstance(append.func, ast.Attribute) else None
+        if isinstance(target, ast.Name) and source.values(target) == values and append.args:
+            made = [each for each in source.values(append.args[0]) if isinstance(each, ast.Call)]
+            return any(source.name(each.func).startswith("torch.") for each in made)
+    return False

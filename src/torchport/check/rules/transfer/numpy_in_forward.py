@@ -72,5 +72,13 @@ def look(source: Source) -> Iterator[Hit]:
     forwards = run_by_forward(source) if calls else set()
     for call in calls:
         function = source.function(call)
+        if _is_length(source, call):
+            continue
         if function in forwards and source.enclosing(call, ast.If, ast.IfExp, ast.FunctionDef) is function:
             yield Hit(call, {"code": source.code(call)})
+
+
+def _is_length(source: Source, call: ast.Call) -> bool:
+    """``pack_padded_sequence`` reads its lengths on the CPU."""
+    above = source.parent(call)
+    return isinstance(above, ast.Call) and source.name(above.func).endswith(".pack_padded_sequence")

@@ -1,0 +1,1 @@
+"""Shell scripts, container files, requirements and settings."""

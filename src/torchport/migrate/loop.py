@@ -1,0 +1,202 @@
+"""Migrate: read, run, repair where it is made, run again, until a strict rehearsal is clean; then the proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torchport.check.engine import check_source
+from torchport.check.repair import repair as repair_text
+from torchport.check.rule import LoadedRule
+from torchport.check.rules import rules
+from torchport.finding import Finding, Severity
+from torchport.migrate.device import give_device, mentions_device
+from torchport.migrate.repairs import Proposal, propose
+from torchport.migrate.tree import Tree
+from torchport.migrated import Proof, losses
+from torchport.plan import Run
+from torchport.record import Observation
+
+_MOST_ROUNDS = 20
+# What keeps a project from running on a GPU; the rest of what reading finds is told by ``check``.
+_GROUPS = ("C1", "C2")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to run the copy: ``plain`` on the CPU, else on virtual GPUs, ``strict`` or healing."""
+
+    plain: bool = False
+    strict: bool = False
+
+
+@dataclass(slots=True)
+class Migration:
+    """What became of it. ``left`` are faults without a known repair; ``refused`` repairs changed the losses."""
+
+    tree: Tree
+    reference: Run | None = None
+    first: Run | None = None
+    last: Run | None = None
+    after: Run | None = None
+    read: tuple[Finding, ...] = ()
+    read_repaired: list[Finding] = field(default_factory=list)
+    applied: list[Proposal] = field(default_factory=list)
+    refused: list[Proposal] = field(default_factory=list)
+    left: list[Finding] = field(default_factory=list)
+    gave_device: bool = False
+    rounds: int = 0
+    on_gpu: Proof | None = None
+    on_cpu: Proof | None = None
+
+    @property
+    def clean(self) -> bool:
+        """Whether the migrated project runs strictly, and its losses are what they were."""
+        return self.last is not None and self.last.exit_code in (0, 1) and not self.left and self._same()
+
+    def seen(self) -> tuple[list[Finding], list[Finding], list[Finding]]:
+        """Faults that reading found and the run confirmed, those that the run did not reach, and those that only the
+        run found.
+        """
+        ran = [each for each in self.first.findings if each.severity == Severity.ERROR] if self.first else []
+        run_lines, read_lines = set(), set()
+        for each in ran:
+            run_lines |= lines(each)
+        for each in self.read:
+            read_lines |= lines(each)
+        confirmed = [each for each in self.read if lines(each) & run_lines]
+        unreached = [each for each in self.read if not lines(each) & run_lines]
+        return confirmed, unreached, [each for each in ran if not lines(each) & read_lines]
+
+    def _same(self) -> bool:
+        return all(proof is None or proof.same for proof in (self.on_gpu, self.on_cpu))
+
+
+def migrate(
+    tree: Tree,
+    entry: str,
+    run: Callable[[Path, Launch], Run],
+    tell: Callable[[str], None] = lambda step: None,
+    torch: tuple[int, int] | None = None,
+) -> Migration:
+    """Migrates the copy. ``entry`` is the script, relative to it; ``run`` runs the program in a folder."""
+    done = Migration(tree)
+    tell("plain")
+    done.reference = run(tree.folder, Launch(plain=True))
+    works_on_cpu = not failed(done.reference)
+    if not mentions_device(tree):
+        done.gave_device = give_device(tree, entry)
+    tell("heal")
+    done.first = run(tree.folder, Launch())
+    wanted = losses(done.reference.records) if works_on_cpu else losses(done.first.records)
+    done.read = tuple(_read(tree, torch))
+    current = done.first
+    if _repair_as_read(done, torch):
+        tell("repair")
+        current = run(tree.folder, Launch())
+    _run_and_repair(done, current, run, wanted, tell)
+    tell("strict")
+    done.last = run(tree.folder, Launch(strict=True))
+    done.on_gpu = Proof(wanted, losses(done.last.records))
+    tell("again")
+    done.after = run(tree.folder, Launch(plain=True))
+    if works_on_cpu or not failed(done.after):
+        done.on_cpu = Proof(wanted, losses(done.after.records))
+    if not done.left and failed(done.last):
+        done.left = [each for each in done.last.findings if each.severity == Severity.ERROR]
+    return done
+
+
+def lines(finding: Finding) -> set[tuple[str, int]]:
+    """The places of a finding: where it is and what its evidence names."""
+    places = [finding.location, *(each.location for each in finding.evidence)]
+    return {(place.path, place.line) for place in places if place is not None}
+
+
+def failed(run: Run) -> bool:
+    """Whether the program itself ended in an error."""
+    return any(record.exit is None or record.exit.get("reason") == "error" for record in run.records)
+
+
+def device_rules() -> list[LoadedRule]:
+    """The rules about devices whose repairs belong to a migration."""
+    return [
+        loaded for loaded in rules() if loaded.rule.id.startswith(_GROUPS) and loaded.rule.severity == Severity.ERROR
+    ]
+
+
+def _read(tree: Tree, torch: tuple[int, int] | None) -> Iterator[Finding]:
+    """What reading says about devices."""
+    chosen = device_rules()
+    for path in tree.paths():
+        source = tree.read(path)
+        if source is not None and "torch" in source.text:
+            yield from check_source(source, torch, chosen, [])
+
+
+def _repair_as_read(done: Migration, torch: tuple[int, int] | None) -> bool:
+    """What can be repaired without a run: the safe fixes of the checks about devices."""
+    chosen = device_rules()
+    for path in done.tree.paths():
+        source = done.tree.read(path)
+        if source is None or "torch" not in source.text:
+            continue
+        mended = repair_text(source, lambda each: check_source(each, torch, chosen, []))
+        if mended.text != source.text:
+            done.tree.write(path, mended.text)
+        done.read_repaired += mended.applied
+    return bool(done.read_repaired)
+
+
+def _run_and_repair(
+    done: Migration,
+    current: Run,
+    run: Callable[[Path, Launch], Run],
+    wanted: tuple[float, ...],
+    tell: Callable[[str], None],
+) -> None:
+    """Rounds of a rehearsal and the repairs of what it saw; one that breaks the program or its losses is taken back."""
+    tried: set[tuple[str, str]] = set()
+    alone = False
+    while done.rounds < _MOST_ROUNDS:
+        observed = [each for record in current.records for each in record.findings if each.severity == "error"]
+        proposals = _proposals(observed, done.tree, tried)[: 1 if alone else None]
+        if not proposals:
+            break
+        done.rounds += 1
+        before = done.tree.state()
+        made = [each for each in proposals if done.tree.change(each.path, list(each.changes))]
+        tell("repair")
+        fresh = run(done.tree.folder, Launch())
+        if made and _holds(current, fresh, wanted):
+            done.applied += made
+            current, alone = fresh, False
+        else:
+            done.tree.restore(before)
+            alone = len(made) > 1
+            done.refused += [] if alone else made
+        if not alone:  # of several that do not hold together, each gets its turn
+            tried |= {(each.kind, str(each.observation.site)) for each in proposals}
+    done.left = [each for each in current.findings if each.severity == Severity.ERROR]
+
+
+def _holds(current: Run, fresh: Run, wanted: tuple[float, ...]) -> bool:
+    """Whether a run after repairs comes as far as the one before, with the losses that are wanted."""
+    have = losses(fresh.records)
+    if (failed(fresh) and not failed(current)) or len(have) < len(losses(current.records)):
+        return False
+    return Proof(wanted[: len(have)], have).same
+
+
+def _proposals(observed: Sequence[Observation], tree: Tree, tried: set[tuple[str, str]]) -> list[Proposal]:
+    """One change a file and place at a time: edits of the same text would not fit together."""
+    found: list[Proposal] = []
+    taken: set[str] = set()
+    for each in observed:
+        proposal = propose(each, tree.read, tried)
+        if proposal is None or proposal.path in taken:
+            continue
+        taken.add(proposal.path)
+        found.append(proposal)
+    return found

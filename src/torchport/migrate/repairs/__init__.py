@@ -1,0 +1,46 @@
+"""Repairs: from a fault that a rehearsal has seen to a change of the source, at the place where the tensor was made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torchport.check.rule import Change
+from torchport.check.source import Source
+from torchport.migrate.repairs import batch, container, factory, host, module, use
+from torchport.record import Observation
+
+Read = Callable[[str], Source | None]
+Repair = Callable[[Observation, Read], "tuple[str, list[Change]] | None"]
+
+# In the order in which they are tried: where the tensor is made first, where it is used last.
+REPAIRS: tuple[tuple[str, Repair], ...] = (
+    ("host", host.repair),
+    ("batch", batch.repair),
+    ("module", module.repair),
+    ("list registered", container.register),
+    ("list moved", container.move),
+    ("factory", factory.repair),
+    ("use", use.repair),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One change of one file for one observation; ``kind`` is the repair that knew it."""
+
+    kind: str
+    path: str
+    changes: tuple[Change, ...]
+    observation: Observation
+
+
+def propose(observation: Observation, read: Read, tried: set[tuple[str, str]]) -> Proposal | None:
+    """The first repair that knows what to do and was not tried before at that place."""
+    for kind, repair in REPAIRS:
+        if (kind, str(observation.site)) in tried:
+            continue
+        found = repair(observation, read)
+        if found is not None and found[1]:
+            return Proposal(kind, found[0], tuple(found[1]), observation)
+    return None

@@ -1,0 +1,41 @@
+"""What an observation says, and the nodes of the source at its places."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from torchport.check.source import Source
+from torchport.record import Observation, Site
+
+
+def offender(observation: Observation) -> dict[str, Any]:
+    """The tensor that is on the wrong device."""
+    tensors = observation.fields.get("tensors") or []
+    index = observation.fields.get("offender")
+    return tensors[index] if isinstance(index, int) and index < len(tensors) else {}
+
+
+def other(observation: Observation) -> dict[str, Any]:
+    """A tensor of the call that is where the offender should be."""
+    wrong = offender(observation)
+    for tensor in observation.fields.get("tensors") or []:
+        if tensor.get("device") != wrong.get("device"):
+            found: dict[str, Any] = tensor
+            return found
+    return {}
+
+
+def born(observation: Observation) -> Site | None:
+    """Where the offender was made."""
+    site = offender(observation).get("born")
+    return site if isinstance(site, Site) else None
+
+
+def at_line(source: Source, line: int, kind: type[ast.AST]) -> Iterator[Any]:
+    """The nodes of one type that reach over a line, the innermost last."""
+    for node in source.nodes(kind):
+        found: Any = node
+        if found.lineno <= line <= (found.end_lineno or found.lineno):
+            yield found

@@ -1,0 +1,69 @@
+"""Migrated: what a migration changed, why, and the proof that the project computes what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torchport.finding import Finding
+from torchport.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Two loss traces: ``first`` is the first loss that differs by a bit, None where all are the same."""
+
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+    @property
+    def first(self) -> int | None:
+        for index, (left, right) in enumerate(zip(self.before, self.after, strict=False)):
+            if left != right and not (left != left and right != right):
+                return index
+        return None if len(self.before) == len(self.after) else min(len(self.before), len(self.after))
+
+    @property
+    def same(self) -> bool:
+        return self.first is None
+
+    @property
+    def furthest(self) -> float:
+        """The largest relative difference of two losses."""
+        pairs = zip(self.before, self.after, strict=False)
+        return max((abs(a - b) / max(abs(a), abs(b), 1e-30) for a, b in pairs), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """One migration as users see it.
+
+    ``confirmed`` are faults that reading found and the run showed, ``unreached`` those that the run did not come to,
+    ``only_run`` those that only the run found; ``left`` is what is for a person. ``draws`` are (place, operator) of
+    random numbers that a real card draws from its own generator. ``backup`` is the folder with the files as they were.
+    """
+
+    entry: str
+    patch: str
+    patch_path: str
+    applied: bool
+    backup: str | None
+    clean: bool
+    works_on_cpu: bool
+    gave_device: bool
+    confirmed: tuple[Finding, ...]
+    unreached: tuple[Finding, ...]
+    only_run: tuple[Finding, ...]
+    left: tuple[Finding, ...]
+    refused: tuple[str, ...]
+    on_gpu: Proof | None
+    on_cpu: Proof | None
+    draws: tuple[tuple[str, str], ...]
+    rounds: int
+    exit_code: int
+    seconds: float
+
+
+def losses(records: Sequence[Record]) -> tuple[float, ...]:
+    """The losses of all ranks, rank by rank."""
+    return tuple(loss.value for record in records for loss in record.losses)

@@ -1,0 +1,168 @@
+"""A migration for the terminal: the patch, what was found how, the proof, and what is left."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from torchport.finding import Finding
+from torchport.migrated import Migrated, Proof
+from torchport.report.printable import printable
+from torchport.text import _, ngettext
+
+_QUIET = "bright_black"
+_SHOWN_DRAWS = 6
+_NAME_CELLS = 11
+
+
+def render(migrated: Migrated, *, width: int = 100, color: bool = False) -> str:
+    """The report in lines of ``width`` cells; the patch keeps its own."""
+    console = Console(
+        file=io.StringIO(),
+        width=max(width, 40),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    with console.capture() as capture:
+        for line in _patch(migrated.patch):
+            console.print(line, soft_wrap=True)
+        for part in _parts(migrated):
+            console.print(part)
+    # Cells are filled up with spaces, which nobody wants to copy.
+    return re.sub(r" +$", "", capture.get(), flags=re.MULTILINE)
+
+
+def _patch(patch: str) -> Iterator[Text]:
+    for line in patch.splitlines():
+        style = ""
+        if line.startswith(("---", "+++")):
+            style = "bold"
+        elif line.startswith("@@"):
+            style = "cyan"
+        elif line.startswith(("+", "-")):
+            style = "green" if line[0] == "+" else "red"
+        yield Text(printable(line), style)
+    if patch:
+        yield Text("")
+
+
+def _parts(migrated: Migrated) -> Iterator[Text | Table]:
+    yield _headline(migrated)
+    yield Text("")
+    yield _row(_("found"), _found(migrated))
+    for finding in migrated.only_run:
+        yield _quiet(_("by running only"), finding)
+    for finding in migrated.unreached:
+        yield _quiet(_("not exercised"), finding)
+    yield from _proofs(migrated)
+    if migrated.draws:
+        places = ", ".join(f"{operator} {place}" for place, operator in migrated.draws[:_SHOWN_DRAWS])
+        more = len(migrated.draws) - _SHOWN_DRAWS
+        places += f" +{more}" if more > 0 else ""
+        yield _row(_("random"), _("a real card draws other numbers here: {places}").format(places=places))
+    for refused in migrated.refused:
+        yield _row(_("refused"), _("{repair} changed the losses, and was taken back").format(repair=refused))
+    yield from _left(migrated)
+    yield _row(_("result"), _written(migrated))
+
+
+def _headline(migrated: Migrated) -> Text:
+    if migrated.clean and not migrated.patch:
+        return Text(_("{entry} needs no change").format(entry=migrated.entry), "bold green")
+    if migrated.clean:
+        return Text(_("{entry} runs on a GPU, and computes what it did").format(entry=migrated.entry), "bold green")
+    return Text(_("{entry} is not there yet").format(entry=migrated.entry), "bold yellow")
+
+
+def _found(migrated: Migrated) -> str:
+    parts = [
+        ngettext(
+            "{count} fault by reading and running", "{count} faults by reading and running", len(migrated.confirmed)
+        ).format(count=len(migrated.confirmed)),
+        ngettext("{count} by running only", "{count} by running only", len(migrated.only_run)).format(
+            count=len(migrated.only_run)
+        ),
+        ngettext("{count} not exercised", "{count} not exercised", len(migrated.unreached)).format(
+            count=len(migrated.unreached)
+        ),
+    ]
+    if migrated.gave_device:
+        parts.append(_("the project had no device, and has one now: DEVICE=cpu chooses another"))
+    return "; ".join(parts)
+
+
+def _proofs(migrated: Migrated) -> Iterator[Table]:
+    if migrated.on_gpu is not None:
+        before = _("of the CPU") if migrated.works_on_cpu else _("of the project before")
+        yield _row(_("losses"), _("on the GPU: {what}").format(what=_proof(migrated.on_gpu, before)))
+    if migrated.on_cpu is not None:
+        before = _("before")
+        yield _row("", _("on the CPU: {what}").format(what=_proof(migrated.on_cpu, before)))
+
+
+def _proof(proof: Proof, before: str) -> str:
+    if proof.same:
+        return ngettext(
+            "{count} loss, bit for bit that {before}", "{count} losses, bit for bit those {before}", len(proof.before)
+        ).format(count=len(proof.before), before=before)
+    return _(
+        "{count} losses, those {before} are {other}; they differ from number {first}, by {furthest:.2g} at most"
+    ).format(
+        count=len(proof.after),
+        other=len(proof.before),
+        before=before,
+        first=(proof.first or 0) + 1,
+        furthest=proof.furthest,
+    )
+
+
+def _left(migrated: Migrated) -> Iterator[Text | Table]:
+    for finding in migrated.left:
+        yield _row(_("left"), f"{finding.id}  {finding.location or ''}  {finding.message}")
+        if finding.remedy:
+            yield _row("", _("Fix: {remedy}").format(remedy=finding.remedy))
+
+
+def _written(migrated: Migrated) -> str:
+    path = _near(migrated.patch_path)
+    if migrated.applied and migrated.backup:
+        return _("files changed; what was there before is in {folder}").format(folder=_near(migrated.backup))
+    if migrated.applied:
+        return _("files changed; git diff shows how")
+    if migrated.patch:
+        return _("{path}; git apply -p0 {path} makes the changes").format(path=path)
+    return _("nothing to change")
+
+
+def _row(name: str, text: str) -> Table:
+    row = Table.grid(padding=0)
+    row.add_column(width=_NAME_CELLS)
+    row.add_column()
+    row.add_row(Text(name, "bold"), Text(printable(text)))
+    return row
+
+
+def _quiet(name: str, finding: Finding) -> Table:
+    row = Table.grid(padding=0)
+    row.add_column(width=_NAME_CELLS)
+    row.add_column()
+    row.add_row("", Text(f"{name}: {finding.id} {finding.location or ''} {printable(finding.message)}", _QUIET))
+    return row
+
+
+def _near(path: str) -> str:
+    return path.removeprefix(os.getcwd() + os.sep)
+
+
+__all__: Sequence[str] = ["render"]
