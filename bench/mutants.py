@@ -1,11 +1,12 @@
 """Removes device handling from correct projects, one place at a time, and counts what is noticed.
 
-    python bench/mutants.py [--read-only] [--jobs 2] [--projects FOLDER] [--list]
+    python bench/mutants.py [--run [--repair]] [--sample N] [--jobs 2] [--projects FOLDER] [--list]
 
 A mutant is a project with one edit: ``.to(…)``, ``.cuda()`` or ``.cpu()`` dropped, ``device=`` or ``map_location=``
 left out, a buffer made a plain attribute, a ``ModuleList`` a plain list, ``zeros_like`` a factory. Detected by
 reading: ``torchport check`` says something of severity warning or error that it does not say of the original. By
-running: ``torchport rehearse`` reports a fault (or the program fails) where the original has none.
+running: ``torchport rehearse`` reports an error, or the program fails. Placed: a place that the report names is the
+line of the edit, or next to it. Repaired: ``torchport migrate`` makes it clean, losses as on the CPU.
 """
 
 from __future__ import annotations
@@ -13,15 +14,24 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import os
+import random
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 from torchport.check.changes import remove_argument, remove_statement
 from torchport.check.engine import check_source, decode, module_name
@@ -74,7 +84,10 @@ def edits(source: Source, call: ast.Call) -> Iterator[tuple[str, tuple[int, int,
                 yield f".{method}() dropped", (source.span(owner)[1], source.span(call)[1], "")
         if method == "register_buffer" and len(call.args) >= 2 and isinstance(call.args[0], ast.Constant):
             value = source.code(call.args[1])
-            yield "buffer made an attribute", (*source.span(call), f"{source.code(owner)}.{call.args[0].value} = {value}")
+            yield (
+                "buffer made an attribute",
+                (*source.span(call), f"{source.code(owner)}.{call.args[0].value} = {value}"),
+            )
     for keyword in call.keywords:
         if keyword.arg == "device" and name.startswith("torch.") and name != "torch.Generator":
             yield "device= left out", remove_argument(source, call, keyword)
@@ -99,7 +112,7 @@ def _is_type(source: Source, call: ast.Call) -> bool:
     if call.func.attr != "to" or not call.args:  # type: ignore[attr-defined]
         return False
     text = source.code(call.args[0])
-    return text.startswith("torch.") and "device" not in text or "dtype" in text
+    return (text.startswith("torch.") and "device" not in text) or "dtype" in text
 
 
 def _parses(text: str) -> bool:
@@ -146,51 +159,110 @@ def read(project: Path, path: str = "", text: str = "") -> Counter[tuple[str, st
 # By running
 
 
-def run(project: Path, entry: list[str], options: list[str]) -> tuple[int, list[tuple[str, str, int]]]:
-    """Exit code and findings (id, path, line) of a rehearsal."""
-    command = [sys.executable, "-m", "torchport", "rehearse", "--python", sys.executable, "--format", "json"]
-    done = subprocess.run(
-        [*command, "--timeout", "120", *options, *entry], cwd=project, capture_output=True, text=True, timeout=300
-    )
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What became of one mutant."""
+
+    mutant: Mutant
+    read: bool
+    ran: bool | None = None
+    placed: bool | None = None
+    repaired: bool | None = None
+
+
+def in_copy(mutant: Mutant, work: Callable[[Path], Any]) -> Any:
+    """Works on the mutated project, in a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, mutant.project.parent.name)
+        shutil.copytree(mutant.project, copy)
+        (copy / mutant.path).write_bytes(mutant.text.encode())
+        return work(copy)
+
+
+def torchport(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torchport", *words]
+    environ = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900, env=environ)
+
+
+def rehearsed(folder: Path, entry: str, options: list[str]) -> tuple[bool, set[tuple[str, int]]]:
+    """Whether a rehearsal says that something is wrong, and at which lines."""
+    words = ["rehearse", "--python", sys.executable, "--format", "json", "--timeout", "200", *options]
+    done = torchport(folder, *words, *shlex.split(entry))
     try:
         report = json.loads(done.stdout)
     except ValueError:
-        return done.returncode, []
-    return done.returncode, [
-        (each["id"], (each["location"] or {}).get("path", ""), (each["location"] or {}).get("line", 0))
-        for each in report["findings"]
-        if each["severity"] != "info"
-    ]
+        return done.returncode not in (0, 1), set()
+    faults = [each for each in report["findings"] if each["severity"] == "error"]
+    places = [place for each in faults for place in (each["location"], *(one["location"] for one in each["evidence"]))]
+    return bool(faults) or done.returncode not in (0, 1), {(each["path"], each["line"]) for each in places if each}
 
 
-def run_mutant(mutant: Mutant, entry: list[str], options: list[str]) -> tuple[int, list[tuple[str, str, int]]]:
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "project")
-        shutil.copytree(mutant.project, copy)
-        (copy / mutant.path).write_bytes(mutant.text.encode())
-        return run(copy, entry, options)
+def migrated(folder: Path, entry: str) -> bool:
+    """Whether ``migrate`` makes it run strictly with the losses that it has on the CPU."""
+    return torchport(folder, "migrate", "--python", sys.executable, "--entry", entry).returncode == 0
+
+
+def look(mutant: Mutant, original: Counter[tuple[str, str, str]], options: argparse.Namespace) -> Seen:
+    found = bool(read(mutant.project, mutant.path, mutant.text) - original)
+    if not options.run:
+        return Seen(mutant, found)
+    said = tomllib.loads((mutant.project.parent / "project.toml").read_text(encoding="utf-8"))
+    entry = " ".join(map(shlex.quote, said["entry"]))
+    gpus = ["--gpus", str(said["gpus"])] if said.get("gpus", 1) > 1 else []
+    ran, lines = in_copy(mutant, lambda folder: rehearsed(folder, entry, gpus))
+    placed = any(path == mutant.path and abs(line - mutant.line) <= 1 for path, line in lines) if ran else None
+    repaired = in_copy(mutant, lambda folder: migrated(folder, entry)) if options.repair and ran and not gpus else None
+    return Seen(mutant, found, ran, placed, repaired)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--projects", type=Path, default=PROJECTS, help="a folder of projects: NAME/right")
-    parser.add_argument("--read-only", action="store_true", help="do not run anything")
+    parser.add_argument("--run", action="store_true", help="rehearse each mutant, too")
+    parser.add_argument("--repair", action="store_true", help="and migrate it")
+    parser.add_argument("--sample", type=int, help="only so many, chosen at random with seed 0")
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="show what was missed")
     options = parser.parse_args()
-    rows: Counter[str] = Counter()
-    seen: Counter[str] = Counter()
+    jobs = []
+    alarms = lines = 0
     for folder in sorted(options.projects.glob("*/right")):
         original = read(folder)
-        for mutant in mutants(folder):
-            rows[mutant.kind] += 1
-            fresh = read(folder, mutant.path, mutant.text) - original
-            if fresh:
-                seen[mutant.kind] += 1
-            elif options.list:
-                print(f"missed  {folder.parent.name}/{mutant.path}:{mutant.line}  {mutant.kind}  {mutant.before!r}")
-    for kind, count in rows.most_common():
-        print(f"{kind:28}{count:5}{seen[kind]:5}  {seen[kind] / count:6.1%}")
-    print(f"{'all':28}{rows.total():5}{seen.total():5}  {seen.total() / max(rows.total(), 1):6.1%}")
+        alarms += sum(original.values())
+        lines += sum(len(path.read_bytes().splitlines()) for path in folder.rglob("*.py"))
+        jobs += [(mutant, original) for mutant in mutants(folder)]
+    if options.sample:
+        jobs = random.Random(0).sample(jobs, min(options.sample, len(jobs)))
+    with ThreadPoolExecutor(options.jobs if options.run else 1) as pool:
+        seen = list(pool.map(lambda job: look(*job, options), jobs))
+    print(f"{'mutants':28}{'':6}{'read':>8}{'run':>8}{'either':>8}{'placed':>8}{'repaired':>10}")
+    kinds = Counter(each.mutant.kind for each in seen)
+    for kind in (*(kind for kind, _count in kinds.most_common()), "all"):
+        print(row(kind, [each for each in seen if kind in (each.mutant.kind, "all")]))
+    print(f"unmutated: {alarms} findings of severity warning or error in {lines} lines")
+    if options.list:
+        for each in seen:
+            missed = [name for name in ("read", "ran", "placed", "repaired") if getattr(each, name) is False]
+            if missed:
+                at = f"{each.mutant.project.parent.name}/{each.mutant.path}:{each.mutant.line}"
+                print(f"{', '.join(missed):24}{at:40}{each.mutant.kind:26}{each.mutant.before!r}")
+
+
+def row(kind: str, seen: list[Seen]) -> str:
+    def share(values: list[bool | None]) -> str:
+        known = [value for value in values if value is not None]
+        return f"{sum(known) / len(known):.1%}" if known else "-"
+
+    either = [each.read or each.ran for each in seen] if any(each.ran is not None for each in seen) else []
+    columns = (
+        share([each.read for each in seen]),
+        share([each.ran for each in seen]),
+        share(either),
+        share([each.placed for each in seen]),
+    )
+    repaired = share([each.repaired for each in seen])
+    return f"{kind:28}{len(seen):6}" + "".join(f"{column:>8}" for column in columns) + f"{repaired:>10}"
 
 
 if __name__ == "__main__":

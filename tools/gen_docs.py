@@ -116,7 +116,8 @@ def _cli() -> str:
 
 def _command(name: str, command: click.Command) -> Iterator[str]:
     yield f"## torchport {name}"
-    yield f"`torchport {name} {command.options_metavar}`"
+    arguments = [each.metavar for each in command.params if isinstance(each, click.Argument) and each.metavar]
+    yield f"`{' '.join(('torchport', name, command.options_metavar or '', *arguments))}`"
     yield command.help or ""
     yield _options(command)
 

@@ -15,7 +15,7 @@ class VirtualGpus:
 
     ``gpu`` is a key of ``torchport.hardware.gpus``; ``backing`` is "cpu" (real numbers) or "meta" (shapes
     only); ``strict`` stops at the first fault as CUDA does; ``steps`` ends the run after that many optimizer
-    steps; ``plain`` records an ordinary CPU run.
+    steps; ``plain`` records an ordinary CPU run; ``seed`` is set before the program starts.
     """
 
     gpu: str
@@ -23,6 +23,7 @@ class VirtualGpus:
     backing: str = "cpu"
     steps: int | None = None
     plain: bool = False
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

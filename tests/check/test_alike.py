@@ -3,6 +3,7 @@
 import pytest
 
 from torchport.check.engine import check_source
+from torchport.check.repair import repair
 from torchport.check.rules import rules
 from torchport.check.source import Source
 
@@ -14,6 +15,14 @@ def found(group, text, torch=NEWEST):
     chosen = [each for each in rules() if each.look.__module__.split(".")[-2] == group]
     names = {each.rule.id: each.rule.name for each in chosen}
     return {names[each.id] for each in check_source(Source("train.py", text), torch, chosen)}
+
+
+def repaired(group, text):
+    """A text with all repairs of a group."""
+    chosen = [each for each in rules() if each.look.__module__.split(".")[-2] == group]
+    done = repair(Source("train.py", text), lambda source: check_source(source, NEWEST, chosen), unsafe=True)
+    assert done.failed == ()
+    return done.text
 
 
 DATA = """
@@ -69,6 +78,23 @@ DATA_ROWS = [
     (ON_CPU + "train = DL(Points(), batch_sampler=None, shuffle=True)", set()),
 ]
 
+STREAM = """
+from torch.utils.data import DataLoader, IterableDataset
+
+class Lines(IterableDataset):
+    def __iter__(self):
+        yield from {items}
+"""
+
+DATA_ROWS += [
+    (STREAM.replace("{items}", "range(9)") + "DataLoader(Lines(), num_workers=2)", {"iterable-dataset-repeated"}),
+    (STREAM.replace("{items}", "range(9)") + "DataLoader(Lines(), num_workers=1)", set()),
+    (STREAM.replace("{items}", "range(9)") + "DataLoader(Lines(), num_workers=2, worker_init_fn=share)", set()),
+    (STREAM.replace("{items}", "share(get_worker_info())") + "DataLoader(Lines(), num_workers=2)", set()),
+    (STREAM.replace("{items}", "range(9)") + "DataLoader(Lines(), shuffle=False)", set()),
+    (STREAM.replace("{items}", "range(9)") + "DataLoader(Lines(), shuffle=True)", {"iterable-dataset-shuffle"}),
+]
+
 MODEL = """
 import io
 import torch
@@ -112,6 +138,8 @@ CHECKPOINT_ROWS = [
     (MODEL + "net = torch.load('a.pt', 'cpu', weights_only=False)\nnet.eval()", set()),
     (MODEL + "with torch.serialization.safe_globals([C]):\n    torch.load('a.pt', 'cpu').eval()", set()),
     (MODEL + "torch.load('a.pt', 'cpu').eval()", {"load-needs-pickle"}),
+    (MODEL + "import pickle\npickle.dump({'a': 1}, file)\npickle.dump(opt, file)", set()),
+    (MODEL + "import pickle\npickle.dump(model, file)", {"pickle-tensors"}),
 ]
 
 HERE = "import os\nimport re\nimport torch\nimport argparse\nparser = argparse.ArgumentParser()\n"
@@ -166,7 +194,8 @@ API_ROWS = [
     (API + "w.add_(1)\nw.add_(g, alpha=-1)\nseen.add(a, b)", set()),
     (API + "rest = 1 - (x > 0)", set()),
     (API + "import pandas\nrest = 1 - frame.eq(0)", set()),
-    (API + "import numpy as np\nnp.float32(1)\nnp.bool_(1)", set()),
+    (API + "import numpy as np\nnp.float32(1)\nnp.bool_(1)\nnp.inf", set()),
+    (API + "import pandas as np\nnp.Inf", set()),
     (
         API + "class Sign(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x",
         set(),
@@ -213,6 +242,22 @@ ROWS = {
 )
 def test_only_what_is_meant(group, text, names):
     assert found(group, text) == names
+
+
+def test_repairs_keep_the_layout():
+    text = "from torch.autograd import Variable\nx = Variable(a +\n             b)\n"
+    assert repaired("api", text) == "from torch.autograd import Variable\nx = (a +\n             b)\n"
+    text = "from torch.autograd import Variable\nif a:\n    x, y = Variable(x), Variable(y)\n"
+    assert repaired("api", text) == "from torch.autograd import Variable\nif a:\n    pass\n"
+    text = "import torch\ngrid = torch.meshgrid(torch.arange(n) for n in sizes)\n"
+    assert repaired("api", text) == (
+        'import torch\ngrid = torch.meshgrid((torch.arange(n) for n in sizes), indexing="ij")\n'
+    )
+    text = "import torch as th\nfrom torch import nn\nth.set_deterministic(True)\nnn.utils.clip_grad_norm(p, 1)\n"
+    assert repaired("api", text) == (
+        "import torch as th\nfrom torch import nn\n"
+        "th.use_deterministic_algorithms(True)\nnn.utils.clip_grad_norm_(p, 1)\n"
+    )
 
 
 def test_versions():

@@ -48,9 +48,16 @@ CUDA = [
     (TORCH + "@requires_gpu\ndef test_it(y):\n    y.cuda()", set()),
     (TORCH + "def to_cuda(y):\n    return y.cuda()", set()),
     (NET + "self.n = n\n    def cuda(self):\n        return super().cuda()", set()),
+    (
+        TORCH + "class Test(Case):\n    def setUp(self):\n        if not torch.cuda.is_available():\n"
+        "            self.skipTest('no GPU')\n    def test_it(self):\n        y.cuda()",
+        set(),
+    ),
     # An argument, a comparison, a key: nothing is moved there.
     (TORCH + "parser.add_argument('--device', default='cuda')", set()),
     (TORCH + "fast = device.type == 'cuda'", set()),
+    (TORCH + "def f(device=torch.device('cuda')):\n    pass", set()),
+    (TORCH + "fast = x.device == torch.device('cuda')", set()),
     (TORCH + "with torch.autocast('cuda'):\n    pass", set()),
     (TORCH + "x = y.to(device)", set()),
     (TORCH + "loader = Loader(device='cuda')", set()),
@@ -71,6 +78,8 @@ INDEX = [
     (TORCH + "names = {'cuda:1': 'second'}\nif str(device) == 'cuda:1':\n    pass", set()),
     (TORCH + "torch.load(p, map_location={'cuda:1': 'cuda:0'})", set()),
     (TORCH + "torch.cuda.set_device(True)", set()),
+    (TORCH + "if torch.cuda.device_count() > 1:\n    torch.cuda.set_device(1)", set()),
+    (TORCH + "if torch.cuda.is_available():\n    torch.cuda.set_device(1)", {"hard-coded-device-index"}),
 ]
 
 GPU = "import torch\nfrom cli import p\np.add_argument('--gpu-id', type=int)\nargs = p.parse_args()\n"

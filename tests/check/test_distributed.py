@@ -119,6 +119,28 @@ CASES = [
         "ddp-no-set-device",
         0,
     ),
+    (
+        """
+        def main(args):
+            if args.local_rank == -1 or args.no_cuda:
+                device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            else:
+                device = torch.device("cuda", args.local_rank)
+                dist.init_process_group("nccl")
+        """,
+        "ddp-no-set-device",
+        0,
+    ),
+    (
+        """
+        def main(args, model):
+            dist.init_process_group("nccl")
+            if args.cuda:
+                model.cuda()
+        """,
+        "ddp-no-set-device",
+        1,
+    ),
     ('dist.init_process_group("gloo")\nmodel = nn.Linear(2, 2).cuda()', "ddp-no-set-device", 0),
     (
         """
@@ -158,6 +180,7 @@ CASES = [
     # collectives
     ("def f(rank):\n    if rank == 0:\n        dist.send(torch.ones(1), 1)", "collective-in-rank-branch", 0),
     ("def f(rank, g):\n    if rank == 0:\n        dist.barrier(group=g)", "collective-in-rank-branch", 0),
+    ("def f(rank, g):\n    if rank == 0:\n        dist.barrier(g)", "collective-in-rank-branch", 0),
     ("def f(rank):\n    if rank < 4:\n        dist.barrier()", "collective-in-rank-branch", 0),
     ("if dist.get_rank() == 0:\n    dist.barrier()", "collective-in-rank-branch", 1),
     ("def f(args):\n    if args.local_rank in [-1, 0]:\n        dist.barrier()", "collective-in-rank-branch", 1),
@@ -266,6 +289,30 @@ CASES = [
         0,
     ),
     ("def main(model):\n    torch.save(model.state_dict(), 'a.pt')", "save-all-ranks", 0),
+    (
+        """
+        import tempfile
+
+        def main(model):
+            dist.init_process_group("nccl")
+            with tempfile.TemporaryFile() as file:
+                torch.save(model.state_dict(), file)
+        """,
+        "save-all-ranks",
+        0,
+    ),
+    (
+        """
+        import io
+
+        def main(model):
+            dist.init_process_group("nccl")
+            buffer = io.BytesIO()
+            torch.save(model.state_dict(), buffer)
+        """,
+        "save-all-ranks",
+        0,
+    ),
     (
         """
         def main(rank, loader):

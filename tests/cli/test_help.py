@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "numpy", "rich", "jinja2", "torchport.api", "torchport.report", "torchport.launch")
+HEAVY = ("torch", "numpy", "rich", "jinja2", "torchport.api", "torchport.report", "torchport.launch", "torchport.check")
 
 
 def torchport(*words, **environ):
@@ -13,7 +13,11 @@ def torchport(*words, **environ):
     return subprocess.run(argv, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", **environ}, check=False)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["rehearse", "--help"], ["--version"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["rehearse", "--help"], ["check", "--help"], ["explain", "--help"], ["--version"]],
+    ids=" ".join,
+)
 def test_help_loads_nothing_that_takes_time(words):
     code = (
         "import sys\nfrom torchport.cli import main\n"
@@ -39,6 +43,12 @@ def test_options_of_the_contract():
         "lang",
     ):
         assert f"  --{name} " in text
+
+
+def test_options_of_check():
+    text = torchport("check", "--help").stdout
+    names = "fix unsafe-fixes diff select ignore baseline write-baseline fail-on format output lang".split()
+    assert [name for name in names if f"  --{name} " not in text] == []
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ from torchport.check.engine import Checked, check_file, check_source
 from torchport.check.mend import Mended, mend
 from torchport.check.notebook import read_cells
 from torchport.check.parallel import check_files
+from torchport.check.parsing import Unreadable
 from torchport.check.rewrite import rewrite
 from torchport.check.rule import LoadedRule
 from torchport.check.rules import rules
 from torchport.check.select import UnknownRule, choose
 from torchport.check.siblings import Siblings
-from torchport.check.source import Unreadable
 from torchport.check.texts import MOST_CHARACTERS
 from torchport.check.words import words
 from torchport.config import Config, ConfigError

@@ -39,6 +39,7 @@ class Request:
     shapes_only: bool = False
     python: str | None = None
     plain: bool = False  # an ordinary CPU run with a record
+    seed: int | None = None  # for programs that set none, where two runs are to be compared
 
 
 def rehearse(
@@ -52,9 +53,9 @@ def rehearse(
 ) -> Run:
     """Rehearses and returns the run, whatever became of the program.
 
-    ``announce`` is called before the program starts; ``output`` is a file descriptor for what it prints, in
-    place of our standard output, with ``apart`` of its errors too, and it has nothing to read then. Raises ProgramError, ConfigError and UnknownGpu for what the user wrote,
-    InterpreterError where no Python can run it.
+    ``announce`` is called before the program starts; ``output`` is a file descriptor for what it prints, in place
+    of our standard output, with ``apart`` for its errors too, and it has nothing to read then. Raises ProgramError,
+    ConfigError and UnknownGpu for what the user wrote, InterpreterError where no Python can run it.
     """
     started = time.time()
     program = parse(request.words, folder)
@@ -143,6 +144,7 @@ def _plan(
             backing="meta" if request.shapes_only else "cpu",
             steps=request.steps,
             plain=request.plain,
+            seed=request.seed,
         ),
     )
 

@@ -23,6 +23,8 @@ def add_argument(source: Source, call: ast.Call, text: str) -> Change:
     if not given:
         return close, close, text
     last = max(source.span(node)[1] for node in given)
+    if last > close:  # f(x for x in y): the parentheses of the call are the generator's, too
+        return replace(source, given[0], f"({source.code(given[0])}, {text})")
     comma, last = _after(source.text[last:close], last)
     if comma:  # a trailing comma stays the last thing
         tail = source.text[last:close]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tokenize
 from io import BytesIO
 
-from torchport.check.source import Unreadable
+from torchport.check.parsing import Unreadable
 
 
 def encoding(data: bytes) -> str:

@@ -139,3 +139,22 @@ def _targets(target: ast.expr, node: ast.AST, value: ast.expr | None) -> Iterato
                 yield from _targets(each, node, values[index] if values else None)
         case ast.Starred(value=each):
             yield from _targets(each, node, None)
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly below one, but for the words load, store and delete, which all names share."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [each for each in value if isinstance(each, ast.AST)]
+        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+            found.append(value)
+    return found
+
+
+def in_body(function: ast.AST, child: ast.AST) -> bool:
+    """Whether a child of a function belongs to its body: defaults, decorators and annotations are read outside."""
+    if isinstance(function, ast.Lambda):
+        return child is function.body
+    return isinstance(child, ast.stmt) and child not in getattr(function, "decorator_list", ())

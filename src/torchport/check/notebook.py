@@ -6,16 +6,15 @@ parse becomes blank. Repaired cells go back into the file as they are spelled th
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torchport.check.source import Source, Unreadable
+from torchport.check.parsing import Unreadable, parse
+from torchport.check.source import Source
 from torchport.finding import Edit, Finding, Fix, Location
 from torchport.survey import Problem
 
@@ -227,11 +226,7 @@ def _blank(text: str) -> str:
 
 def _error(text: str) -> Unreadable | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)
-    except SyntaxError as error:
-        return Unreadable(error.msg, error.lineno)
-    except (ValueError, RecursionError, MemoryError) as error:
-        return Unreadable(str(error) or type(error).__name__)
+        parse(text)
+    except Unreadable as error:
+        return error
     return None

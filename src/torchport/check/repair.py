@@ -34,8 +34,8 @@ def repair(source: Readable, check: Check, unsafe: bool = False) -> Repaired:
     """Applies the safe fixes of a source, with ``unsafe`` all, until there is none left that holds."""
     applied: list[Finding] = []
     failed: dict[tuple[str, str], Finding] = {}
+    findings = check(source)
     for _round in range(_MOST_ROUNDS):
-        findings = check(source)
         wanted = [
             each
             for each in findings
@@ -45,14 +45,20 @@ def repair(source: Readable, check: Check, unsafe: bool = False) -> Repaired:
             break
         batch = _apart(wanted)
         done = _held(source, check, findings, batch)
-        if done is None and len(batch) > 1:  # at least one of them does not hold: one after the other
-            batch = batch[:1]
+        if done is None:  # at least one of them does not hold
+            alone = {id(each): _held(source, check, findings, [each]) for each in batch}
+            failed |= {_key(source, each): each for each in batch if alone[id(each)] is None}
+            batch = [each for each in batch if alone[id(each)] is not None]
+            if not batch:
+                continue
             done = _held(source, check, findings, batch)
+            if done is None:
+                batch = batch[:1]
+                done = alone[id(batch[0])]
         if done is None:
-            failed[_key(source, batch[0])] = batch[0]
-            continue
+            break
         applied += batch
-        source = done
+        source, findings = done
     return Repaired(source.written, tuple(applied), tuple(failed.values()))
 
 
@@ -89,8 +95,10 @@ def _touch(edit: Edit, other: Edit) -> bool:
     return edit.start <= other.end and other.start <= edit.end
 
 
-def _held(source: Readable, check: Check, before: Sequence[Finding], batch: Sequence[Finding]) -> Readable | None:
-    """The source with a batch of fixes, or None if one of them does not hold."""
+def _held(
+    source: Readable, check: Check, before: Sequence[Finding], batch: Sequence[Finding]
+) -> tuple[Readable, list[Finding]] | None:
+    """The source with a batch of fixes and what is left in it, or None if one of them does not hold."""
     try:
         text = edited(source.written, [edit for each in batch if each.fix for edit in each.fix.edits])
         fresh = source.again(text)
@@ -98,9 +106,10 @@ def _held(source: Readable, check: Check, before: Sequence[Finding], batch: Sequ
         return None
     if not _unbound(fresh) <= _unbound(source):
         return None
-    had, have = Counter(each.id for each in before), Counter(each.id for each in check(fresh))
+    left = check(fresh)
+    had, have = Counter(each.id for each in before), Counter(each.id for each in left)
     mended = Counter(each.id for each in batch)
-    return fresh if all(have[id] <= had[id] - count for id, count in mended.items()) else None
+    return (fresh, left) if all(have[id] <= had[id] - count for id, count in mended.items()) else None
 
 
 def _unbound(source: Readable) -> set[str]:

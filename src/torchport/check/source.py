@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-import warnings
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -22,39 +21,20 @@ from torchport.check.names import (
     Scope,
     bindings,
     canonical,
+    children,
+    in_body,
 )
+from torchport.check.parsing import Unreadable as Unreadable
+from torchport.check.parsing import parse
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 FUNCTION_DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Node = TypeVar("_Node", bound=ast.AST)
 
 # Methods that give back the object they are called on, or one of its kind.
-_KEEPERS = frozenset(
-    {
-        "to",
-        "cuda",
-        "cpu",
-        "xpu",
-        "float",
-        "double",
-        "half",
-        "bfloat16",
-        "train",
-        "eval",
-        "requires_grad_",
-        "share_memory",
-    }
-)
+_KEEPERS = frozenset("to cuda cpu xpu float double half bfloat16 train eval requires_grad_ share_memory".split())
 _SCOPE_TYPES = frozenset(SCOPES)
 _MOST_STEPS = 12  # from a name to what made it
-
-
-class Unreadable(Exception):
-    """A file that is not Python, as far as this Python knows. ``line`` is None where the parser does not tell."""
-
-    def __init__(self, message: str, line: int | None = None) -> None:
-        super().__init__(message)
-        self.line = line
 
 
 class Source:
@@ -69,14 +49,7 @@ class Source:
         self.path = path
         self.text = text
         self.module = module
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.tree = ast.parse(text)
-        except SyntaxError as error:
-            raise Unreadable(error.msg, error.lineno) from None
-        except (ValueError, RecursionError, MemoryError) as error:
-            raise Unreadable(str(error) or type(error).__name__) from None
+        self.tree = parse(text)
         self.parents: dict[ast.AST, ast.AST] = {}
         self._by_type: dict[type, list[Any]] = defaultdict(list)
         self._scopes: dict[ast.AST, Scope] = {}
@@ -126,9 +99,9 @@ class Source:
                 if isinstance(node, FUNCTIONS):
                     for parameter in parameters(node):
                         inner.bind(parameter.arg, Binding(parameter))
-            for child in reversed(_children(node)):
+            for child in reversed(children(node)):
                 parents[child] = node
-                waiting.append((child, scope if is_function and not _in_body(node, child) else inner))
+                waiting.append((child, scope if is_function and not in_body(node, child) else inner))
 
     # Places
 
@@ -237,7 +210,7 @@ class Source:
         child = node
         for above in self.ancestors(node):
             scope = self._scopes.get(above)
-            if scope is not None and not (isinstance(above, FUNCTIONS) and not _in_body(above, child)):
+            if scope is not None and not (isinstance(above, FUNCTIONS) and not in_body(above, child)):
                 return scope
             child = above
         return self.scope
@@ -423,22 +396,3 @@ def is_open(call: ast.Call) -> bool:
 def constant(node: ast.AST | None) -> Any:
     """The value of a literal, None for anything else."""
     return node.value if isinstance(node, ast.Constant) else None
-
-
-def _children(node: ast.AST) -> list[ast.AST]:
-    """The nodes directly below one, but for the words load, store and delete, which all names share."""
-    found: list[ast.AST] = []
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            found += [each for each in value if isinstance(each, ast.AST)]
-        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-            found.append(value)
-    return found
-
-
-def _in_body(function: ast.AST, child: ast.AST) -> bool:
-    """Whether a child of a function belongs to its body: defaults, decorators and annotations are read outside."""
-    if isinstance(function, ast.Lambda):
-        return child is function.body
-    return isinstance(child, ast.stmt) and child not in getattr(function, "decorator_list", ())

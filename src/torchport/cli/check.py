@@ -24,7 +24,6 @@ FORMATS = ("text", "json", "sarif", "github", "html")
 @click.command(
     "check",
     cls=Command,
-    options_metavar="[OPTIONS] [PATH]...",
     short_help=mark("Read the source and tell what would fail on a GPU."),
     help=mark(
         "Read Python files, notebooks, shell scripts, container files and requirements, and tell what would fail, "
@@ -33,10 +32,8 @@ FORMATS = ("text", "json", "sarif", "github", "html")
     ),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--fix", is_flag=True, cls=Option, help=mark("Repair what a repair cannot change the result of."))
-@click.option(
-    "--unsafe-fixes", "unsafe", is_flag=True, cls=Option, help=mark("Repair also where the result may change.")
-)
+@click.option("--fix", is_flag=True, cls=Option, help=mark("Make the repairs that cannot change what is computed."))
+@click.option("--unsafe-fixes", "unsafe", is_flag=True, cls=Option, help=mark("Make also those that may change it."))
 @click.option("--diff", is_flag=True, cls=Option, help=mark("Show the repairs as a patch and write nothing."))
 @click.option(
     "--select",

@@ -16,7 +16,6 @@ from torchport.text import _, language, mark, set_language
 @click.command(
     "explain",
     cls=Command,
-    options_metavar="[OPTIONS] TARGET",
     short_help=mark("Tell what a finding means and what to do about it."),
     help=mark(
         "Tell what a finding means, why it hurts and what to do about it. TARGET is the id of a finding, such as "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import random
 import sys
 from importlib.machinery import PathFinder
 from typing import Any
@@ -39,6 +40,8 @@ def child(spec: dict[str, Any], private: str, prepared: dict[str, Any]) -> dict[
 def begin(spec: dict[str, Any], private: str, writer: RecordWriter) -> Recorder:
     """Gives this process its cards, unless it is a plain run, and records what it does."""
     session = None
+    if spec.get("seed") is not None:
+        _seed(spec["seed"])
     if spec.get("plain"):
         places = Places(spec["project"])
     else:
@@ -51,6 +54,14 @@ def begin(spec: dict[str, Any], private: str, writer: RecordWriter) -> Recorder:
     children.install(recorder, spec, private, lambda: _header(spec))
     _active.append(recorder)
     return recorder
+
+
+def _seed(seed: int) -> None:
+    """Every generator that a program may draw from without asking for one of its own."""
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
 
 
 def _header(spec: dict[str, Any]) -> dict[str, Any]:

@@ -194,7 +194,7 @@ def _proposals(observed: Sequence[Observation], tree: Tree, tried: set[tuple[str
     found: list[Proposal] = []
     taken: set[str] = set()
     for each in observed:
-        proposal = propose(each, tree.read, tried)
+        proposal = propose(each, tree, tried)
         if proposal is None or proposal.path in taken:
             continue
         taken.add(proposal.path)

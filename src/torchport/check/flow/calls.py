@@ -30,6 +30,7 @@ from torchport.check.flow.values import (
     Tensor,
     Tree,
     Value,
+    flat,
     join,
 )
 from torchport.check.source import argument
@@ -402,8 +403,12 @@ def _torch(
         return _load(node, named, given, frame)
     if name.startswith("torch.cuda.") and last.endswith("Tensor"):
         return Tensor(GPU)
-    if name in ("torch.utils.data.DataLoader",):
-        return Loader(Tree(CPU))
+    if name == "torch.utils.data.TensorDataset":
+        return Sequence(tuple(given))
+    if name == "torch.utils.data.DataLoader":
+        held = list(flat(given[:1]))
+        away = run.default != CPU or any(isinstance(each, Tensor) and each.device != CPU for each in held)
+        return Loader(Tree(None if away else CPU))
     if name in ("torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel"):
         return _wrapped(given, name == "torch.nn.DataParallel" or "device_ids" in named)
     if name in (

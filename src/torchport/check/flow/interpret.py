@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from torchport.check.flow import torch_facts as facts
@@ -29,7 +29,7 @@ from torchport.check.flow.values import (
     Tensor,
     Tree,
     Value,
-    device_of,
+    flat,
     join,
 )
 from torchport.check.names import FUNCTIONS
@@ -474,7 +474,7 @@ class Interpreter:
                 return value.each()
             case Loader(item=item):
                 origin = Origin(frame.source, node, "batch")
-                return Tree(CPU, origin) if isinstance(item, Tree) else item
+                return Tree(item.device, origin) if isinstance(item, Tree) else item
             case Tree():
                 return value
             case Tensor():
@@ -649,15 +649,6 @@ def _generators(source: Source) -> set[ast.AST]:
     return found
 
 
-def flat(values: list[Value]) -> Iterator[Value]:
-    """Values, and those inside lists and tuples."""
-    for value in values:
-        if isinstance(value, Sequence):
-            yield from flat(list(value.items) if value.items is not None else [value.element])
-        else:
-            yield value
-
-
 def _joined(left: Environment, right: Environment) -> Environment:
     return {
         name: join(left[name], right[name]) if name in left and name in right else (left.get(name) or right[name])
@@ -690,4 +681,4 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and (node.value is None or node.value is Ellipsis)
 
 
-__all__ = ["Array", "Frame", "Interpreter", "Loader", "Optimizer", "TooLong", "device_of", "flat"]
+__all__ = ["Array", "Frame", "Interpreter", "Loader", "Optimizer", "TooLong"]

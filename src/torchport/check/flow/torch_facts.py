@@ -8,8 +8,9 @@ HOST_MAKERS = FACTORIES | LEGACY  # on the default device unless told otherwise
 
 # Of a tensor: numbers and shapes, which live on the host.
 NUMBERS = frozenset(
-    "item tolist size dim ndimension numel stride storage_offset element_size nelement is_contiguous "
-    "is_floating_point get_device data_ptr equal allclose is_leaf requires_grad dtype shape ndim layout itemsize nbytes is_complex".split()
+    "item tolist size dim ndimension numel stride storage_offset element_size nelement is_contiguous is_complex "
+    "is_floating_point get_device data_ptr equal allclose is_leaf requires_grad dtype shape ndim layout itemsize "
+    "nbytes".split()
 )
 # Methods with a tensor among their arguments that may be on another device.
 TAKES_BOTH = frozenset(

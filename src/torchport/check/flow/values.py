@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -229,6 +230,10 @@ def join(left: Value, right: Value) -> Value:
     return UNKNOWN
 
 
-def device_of(value: Value) -> Device:
-    """The device of a value that is on one."""
-    return value.device if isinstance(value, (Tensor, Tree, Module)) else None
+def flat(values: list[Value]) -> Iterator[Value]:
+    """Values, and those inside lists and tuples."""
+    for value in values:
+        if isinstance(value, Sequence):
+            yield from flat(list(value.items) if value.items is not None else [value.element])
+        else:
+            yield value

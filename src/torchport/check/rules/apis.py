@@ -43,6 +43,9 @@ def uses(source: Source, kind: str) -> Iterator[Hit]:
         name = source.name(node)
         called = isinstance(above, ast.Call) and above.func is node
         row = exact.get(name or (f".{node.attr}" if called else ""))
+        module = next((each for each in modules if each.name == f"{name}."), None)
+        if module is not None and module.kind == kind:
+            yield Hit(node, _words(module, name))
         if row is None or row.kind != kind or (not called and (row.kind != REMOVED or row.name.endswith("()"))):
             continue  # a name that is not called may stand in a list of all there are
         if not isinstance(above, ast.Attribute) or row.name.startswith("."):
@@ -55,15 +58,20 @@ def _words(row: Dated, name: str) -> dict[str, str]:
 
 
 def _tried(source: Source, node: ast.AST) -> bool:
-    """Whether the code knows that it may be missing: in ``try``, or behind ``hasattr`` or a test of the version."""
+    """Whether the code knows that it may be missing: in a ``try`` for that, or behind a test of it or the version."""
     for above in source.ancestors(node):
-        if isinstance(above, ast.Try) and any(not isinstance(each, ast.FunctionDef) for each in above.handlers):
+        if isinstance(above, ast.Try) and any(_is_for_missing(source, each) for each in above.handlers):
             return True
-        if isinstance(above, (ast.If, ast.IfExp)) and any(
-            word in source.code(above.test) for word in ("hasattr", "version", "VERSION", "is_torch")
-        ):
-            return True
+        if isinstance(above, (ast.If, ast.IfExp)):
+            test = source.code(above.test).lower()
+            if any(word in test for word in ("hasattr", "version", "major", "minor")):
+                return True
     return False
+
+
+def _is_for_missing(source: Source, handler: ast.ExceptHandler) -> bool:
+    names = source.code(handler.type) if handler.type is not None else "Exception"
+    return any(name in names for name in ("Exception", "ImportError", "NotFoundError", "AttributeError"))
 
 
 def _change(source: Source, node: ast.Attribute, row: Dated) -> tuple[tuple[Change, ...], tuple[str, ...]]:

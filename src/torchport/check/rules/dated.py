@@ -79,10 +79,10 @@ TABLE: tuple[Dated, ...] = (
     Dated("torch.distributed.deprecated.", REMOVED, "1.0", "1.2", note="torch.distributed"),
     Dated("torchvision.models.utils.", REMOVED, "1.10", "1.12", note="torch.hub.load_state_dict_from_url"),
     Dated(f"{_VT}.functional_tensor.", REMOVED, "2.0", "2.2", note="torchvision.transforms.functional"),
-    Dated("torchvision.models.resnet.model_urls", REMOVED, "1.12", "1.12", note=mark("the weights of the model, .url")),
-    Dated("torchvision.models.vgg.model_urls", REMOVED, "1.12", "1.12", note=mark("the weights of the model, .url")),
+    Dated("torchvision.models.resnet.model_urls", REMOVED, "1.12", "2.0", note=mark("the weights of the model, .url")),
+    Dated("torchvision.models.vgg.model_urls", REMOVED, "1.12", "2.0", note=mark("the weights of the model, .url")),
     Dated(
-        "torchvision.models.densenet.model_urls", REMOVED, "1.12", "1.12", note=mark("the weights of the model, .url")
+        "torchvision.models.densenet.model_urls", REMOVED, "1.12", "2.0", note=mark("the weights of the model, .url")
     ),
     Dated(
         "torchtext.legacy.",
@@ -164,5 +164,4 @@ TABLE: tuple[Dated, ...] = (
     _renamed(f"{_U}.clip_grad_norm", f"{_U}.clip_grad_norm_", "0.4"),
     _renamed(f"{_CUDA}.memory_cached", f"{_CUDA}.memory_reserved", "1.4"),
     _renamed(f"{_CUDA}.max_memory_cached", f"{_CUDA}.max_memory_reserved", "1.4"),
-    _renamed("torch.distributed.reduce_op", "torch.distributed.ReduceOp", "1.0"),
 )

@@ -46,6 +46,11 @@ def _is_dataset(source: Source, owner: ast.ClassDef, steps: int) -> bool:
     return False
 
 
+def is_iterable(source: Source, owner: ast.ClassDef) -> bool:
+    """Whether a class is an IterableDataset of torch itself, not by way of another class."""
+    return any(source.name(base) == "torch.utils.data.IterableDataset" for base in owner.bases)
+
+
 def dataset_of(source: Source, loader: ast.Call) -> ast.ClassDef | None:
     """The class of this file whose items a loader gives, where that is certain."""
     given = argument(loader, "dataset", 0)

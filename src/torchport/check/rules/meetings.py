@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchport.check import changes
 from torchport.check.flow.analyse import assumed, events
 from torchport.check.flow.events import Event
 from torchport.check.rule import Change
-from torchport.check.rules.kinds import FACTORIES
+from torchport.check.rules.kinds import FACTORIES, LEGACY
 from torchport.check.source import Source, argument, parameters
 from torchport.text import mark
 
+_NO_TENSOR = re.compile(r"model|net|loader|criterion|optim|loss|data|self|cls|config|args", re.IGNORECASE)
 # Made on the CPU and moved: a GPU would draw other numbers.
 _MOVED = frozenset(f"torch.{name}" for name in ("from_numpy", "rand", "randn", "randint", "randperm", "normal"))
 MEETS = mark("here it meets a tensor on the GPU")
@@ -36,13 +38,15 @@ def device_expression(source: Source, node: ast.AST) -> str:
     """How the GPU is called at a place: ``x.device``, ``device``, ``self.device``; empty where it has no name."""
     function = source.function(node)
     owner = source.method_class(node)
+    given = assumed(source, function) if function is not None else []
     if function is not None and owner is not None and source.is_module_class(owner):
-        given = assumed(source, function)
         if given:
             return f"{given[0]}.device"
         if function.name != "__init__":
             return "next(self.parameters()).device"
-    return device_name(source, node)
+    named = device_name(source, node)
+    tensors = [name for name in given if not _NO_TENSOR.search(name)]
+    return named or (f"{tensors[0]}.device" if tensors else "")
 
 
 def device_name(source: Source, node: ast.AST) -> str:
@@ -53,6 +57,9 @@ def device_name(source: Source, node: ast.AST) -> str:
         for parameter in parameters(function):
             if parameter.arg in ("device", "dev"):
                 return parameter.arg
+    owner = source.method_class(node) if function is not None and function.name != "__init__" else None
+    if owner is not None and "device" in source.attributes(owner):
+        return "self.device"
     for name in ("device", "dev", "DEVICE"):
         found = scope.find(name)
         if found is None:
@@ -66,10 +73,11 @@ def device_name(source: Source, node: ast.AST) -> str:
 
 def factory_on(source: Source, node: ast.AST, device: str) -> tuple[Change, ...]:
     """A tensor made on that device in place of the host."""
-    if not device or not isinstance(node, ast.Call) or source.name(node.func) not in FACTORIES:
+    made = source.name(node.func) if isinstance(node, ast.Call) else ""
+    if not device or not isinstance(node, ast.Call) or (made not in FACTORIES and made not in LEGACY):
         return ()
     leaf = argument(node, "requires_grad") is not None
-    if source.name(node.func) in _MOVED and not leaf:
+    if (made in _MOVED and not leaf) or made in LEGACY:
         end = source.span(node)[1]
         return ((end, end, f".to({device})"),)
     return (changes.add_argument(source, node, f"device={device}"),)

@@ -8,6 +8,8 @@ import re
 from torchport.check.source import Source, argument, constant
 
 _ASKS = re.compile(r"cuda|gpu|device|accelerator|is_available|hip|rocm", re.IGNORECASE)
+COUNTS = re.compile(r"device_count|world_size|num_gpu|n_gpu|ngpu|gpus|multi_?gpu|x_gpu", re.IGNORECASE)
+_PREPARE = ("setUp", "setUpClass", "setup_method", "setup_class")
 _TENSOR_TYPE = re.compile(r"torch\.cuda\.\w+Tensor$")
 
 
@@ -16,43 +18,56 @@ def is_cuda_type(name: str) -> bool:
     return _TENSOR_TYPE.match(name) is not None
 
 
-def asks_for_cuda(source: Source, test: ast.AST) -> bool:
+def asks_for_cuda(source: Source, test: ast.AST, words: re.Pattern[str] = _ASKS) -> bool:
     """Whether a condition is about GPUs, by the words that it uses."""
-    return _ASKS.search(source.code(test)) is not None
+    return words.search(source.code(test)) is not None
 
 
-def is_guarded(source: Source, node: ast.AST) -> bool:
-    """Whether something has made sure that there is a GPU before a node runs, or the node stands in a ``try``."""
+def is_guarded(source: Source, node: ast.AST, words: re.Pattern[str] = _ASKS) -> bool:
+    """Whether something asks for a GPU before a node runs, in these words, or the node stands in a ``try``."""
     child = node
     for above in source.ancestors(node):
         match above:
             case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) if child is not test:
-                if asks_for_cuda(source, test):
+                if asks_for_cuda(source, test, words):
                     return True
             case ast.BoolOp(values=values):
-                if any(each is not child and asks_for_cuda(source, each) for each in values):
+                if any(each is not child and asks_for_cuda(source, each, words) for each in values):
                     return True
             case ast.Try(body=body):
                 if any(child is each for each in body):
                     return True
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                if _ASKS.search(above.name) or any(asks_for_cuda(source, each) for each in above.decorator_list):
+                if words.search(above.name) or any(asks_for_cuda(source, each, words) for each in above.decorator_list):
+                    return True
+                if isinstance(above, ast.ClassDef) and any(_skips(source, each, words) for each in above.body):
                     return True
         for block in (getattr(above, "body", None), getattr(above, "orelse", None)):
-            if isinstance(block, list) and any(child is each for each in block) and _checked(source, block, child):
+            if (
+                isinstance(block, list)
+                and any(child is each for each in block)
+                and _checked(source, block, child, words)
+            ):
                 return True
         child = above
     return False
 
 
-def _checked(source: Source, block: list[ast.stmt], before: ast.AST) -> bool:
+def _skips(source: Source, node: ast.stmt, words: re.Pattern[str]) -> bool:
+    """Whether the preparation of a test asks: it skips the tests of its class, and its own moves are behind that."""
+    if not isinstance(node, ast.FunctionDef) or node.name not in _PREPARE:
+        return False
+    return any(isinstance(each, ast.If) and asks_for_cuda(source, each.test, words) for each in node.body)
+
+
+def _checked(source: Source, block: list[ast.stmt], before: ast.AST, words: re.Pattern[str]) -> bool:
     """Whether a block asserts that there is a GPU, or leaves where there is none, ahead of one of its statements."""
     for statement in block:
         if statement is before:
             return False
-        if isinstance(statement, ast.Assert) and asks_for_cuda(source, statement.test):
+        if isinstance(statement, ast.Assert) and asks_for_cuda(source, statement.test, words):
             return True
-        if isinstance(statement, ast.If) and statement.body and asks_for_cuda(source, statement.test):
+        if isinstance(statement, ast.If) and statement.body and asks_for_cuda(source, statement.test, words):
             last = statement.body[-1]
             leaves = isinstance(last, ast.Expr) and source.code(last).startswith(("exit(", "sys.exit(", "quit("))
             if leaves or isinstance(last, (ast.Return, ast.Raise, ast.Continue)):
@@ -107,25 +122,11 @@ def moves(source: Source, call: ast.Call) -> bool:
     return call.func.attr == "cuda" or (call.func.attr == "to" and target(source, call) is not None)
 
 
-def chosen_device(source: Source, node: ast.AST) -> str:
-    """The name of the device that the file has chosen and that a node can use; empty where there is none."""
-    start = source.span(node)[0]
-    for name in ("device", "DEVICE", "dev"):
-        found = source.scope_at(node).find(name)
-        if found is None:
-            continue
-        scope, ways = found
-        ahead = all(_stands_in(source, way.node, scope.node) and source.span(way.node)[0] < start for way in ways)
-        if ahead and all(_makes_device(source, way.value) or isinstance(way.node, ast.arg) for way in ways):
-            return name
-        return ""
-    return ""
-
-
-def _makes_device(source: Source, node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Call) and source.name(node.func) == "torch.device"
-
-
-def _stands_in(source: Source, node: ast.AST, scope: ast.AST) -> bool:
-    above = source.parent(node)
-    return above is scope or (isinstance(above, ast.arguments) and source.parent(above) is scope)
+def is_for_gpus_alone(source: Source) -> bool:
+    """Whether a file makes no sense without a GPU: it has kernels, or processes that speak NCCL."""
+    kernels = ("triton", "numba.cuda", "cupy", "pycuda", "torch.utils.cpp_extension")
+    imports = [way.imported for ways in source.scope.bindings.values() for way in ways if way.imported]
+    if any(name == each or name.startswith(f"{each}.") for name in imports for each in kernels):
+        return True
+    starts = source.calls("torch.distributed.init_process_group")
+    return any(constant(argument(call, "backend", 0)) == "nccl" for call in starts)

@@ -11,15 +11,18 @@ DDP = "torch.nn.parallel.DistributedDataParallel"
 INIT = "torch.distributed.init_process_group"
 SAMPLER = "torch.utils.data.DistributedSampler"
 
-# What all ranks of a group have to call together.
-COLLECTIVES = frozenset(
-    f"torch.distributed.{name}"
-    for name in (
-        "all_gather all_gather_into_tensor all_gather_object all_reduce all_reduce_coalesced all_to_all "
-        "all_to_all_single barrier broadcast broadcast_object_list gather gather_object monitored_barrier reduce "
-        "reduce_scatter reduce_scatter_tensor scatter scatter_object_list"
-    ).split()
-)
+# What all ranks of a group have to call together, and which argument the group is.
+COLLECTIVES = {
+    f"torch.distributed.{name}": place
+    for place, names in {
+        0: "barrier monitored_barrier",
+        2: "all_gather all_gather_into_tensor all_gather_object all_reduce all_reduce_coalesced all_to_all broadcast "
+        "broadcast_object_list",
+        3: "gather gather_object reduce reduce_scatter reduce_scatter_tensor scatter scatter_object_list",
+        4: "all_to_all_single",
+    }.items()
+    for name in names.split()
+}
 _RANKS = frozenset(
     "rank local_rank global_rank world_rank node_rank my_rank gpu_id gpu proc_id process_index process_id".split()
 )

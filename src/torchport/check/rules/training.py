@@ -50,8 +50,12 @@ def loss_of(call: ast.Call) -> ast.expr | None:
 
 
 def backwards(source: Source) -> list[ast.Call]:
-    """The calls of ``.backward()`` on an object of a name or on an expression; not ``super().backward(…)``."""
-    return [call for call in source.calls(".backward") if "super(" not in source.code(call.func)]
+    """The calls of ``.backward()`` on an object; not ``super().backward(…)``, and no function of a module."""
+    return [
+        call
+        for call in source.calls(".backward")
+        if "super(" not in source.code(call.func) and not source.name(call.func).endswith("autograd.backward")
+    ]
 
 
 def looks_like_optimizer(source: Source, node: ast.AST) -> bool:

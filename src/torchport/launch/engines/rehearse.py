@@ -53,6 +53,7 @@ class Rehearse:
             "strict": virtual.strict,
             "backing": virtual.backing,
             "plain": virtual.plain,
+            "seed": virtual.seed,
             "steps": virtual.steps,
             "project": plan.project,
             "rank": rank,

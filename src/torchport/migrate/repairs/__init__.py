@@ -6,21 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchport.check.rule import Change
-from torchport.check.source import Source
-from torchport.migrate.repairs import batch, container, factory, host, module, use
+from torchport.migrate.repairs import batch, container, factory, generator, host, loss, module, use
+from torchport.migrate.tree import Tree
 from torchport.record import Observation
 
-Read = Callable[[str], Source | None]
-Repair = Callable[[Observation, Read], "tuple[str, list[Change]] | None"]
+Repair = Callable[[Observation, Tree], "tuple[str, list[Change]] | None"]
 
 # In the order in which they are tried: where the tensor is made first, where it is used last.
 REPAIRS: tuple[tuple[str, Repair], ...] = (
-    ("host", host.repair),
-    ("batch", batch.repair),
+    ("generator", generator.repair),
+    ("batch", batch.names),
+    ("loss", loss.repair),
     ("module", module.repair),
     ("list registered", container.register),
     ("list moved", container.move),
     ("factory", factory.repair),
+    ("host", host.repair),
+    ("batch moved", batch.whole),
+    ("batch as a dictionary", batch.mapping),
+    ("batch as a list", batch.sequence),
     ("use", use.repair),
 )
 
@@ -35,12 +39,12 @@ class Proposal:
     observation: Observation
 
 
-def propose(observation: Observation, read: Read, tried: set[tuple[str, str]]) -> Proposal | None:
+def propose(observation: Observation, tree: Tree, tried: set[tuple[str, str]]) -> Proposal | None:
     """The first repair that knows what to do and was not tried before at that place."""
     for kind, repair in REPAIRS:
         if (kind, str(observation.site)) in tried:
             continue
-        found = repair(observation, read)
+        found = repair(observation, tree)
         if found is not None and found[1]:
             return Proposal(kind, found[0], tuple(found[1]), observation)
     return None

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 
 from torchport.check.rule import Change
 from torchport.check.rules.device.tensor_attr_not_buffer import registered
-from torchport.check.rules.kinds import FACTORIES, LEGACY
 from torchport.check.rules.meetings import device_expression, factory_on
-from torchport.check.source import Source
-from torchport.migrate.repairs.sites import at_line, born, offender
+from torchport.migrate.repairs.sites import at_line, born, offender, other
+from torchport.migrate.tree import Tree
 from torchport.record import Observation
 
 _CONTAINERS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.Set)
 
 
-def repair(observation: Observation, read: Callable[[str], Source | None]) -> tuple[str, list[Change]] | None:
-    """``device=`` for the factory of that line, or the tensor registered as a buffer."""
+def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
+    """``device=`` for the factories of that statement, or the tensor registered as a buffer."""
     wrong, site = offender(observation), born(observation)
-    if wrong.get("device") != "cpu" or site is None or wrong.get("kind") in ("parameter", "gradient"):
+    index = ""
+    if observation.id == "R103":  # a table of the CPU, indexed on the GPU: the table is what belongs there
+        index = str(wrong.get("name") or "")
+        wrong = other(observation)
+        site = wrong.get("born")
+    if wrong.get("device") != "cpu" or site is None or wrong.get("kind") == "parameter":
         return None
-    source = read(site.path)
+    source = tree.read(site.path)
     if source is None:
         return None
     for statement in at_line(source, site.line, ast.Assign):
@@ -33,15 +36,9 @@ def repair(observation: Observation, read: Callable[[str], Source | None]) -> tu
                 changes = list(registered(source, statement, name))
                 if changes:
                     return site.path, changes
+    found: list[Change] = []
     for call in at_line(source, site.line, ast.Call):
-        made = source.name(call.func)
-        if made not in FACTORIES and made not in LEGACY:
-            continue
-        device = device_expression(source, call)
-        changes = list(factory_on(source, call, device))
-        if not changes and device and made in LEGACY:
-            end = source.span(call)[1]
-            changes = [(end, end, f".to({device})")]
-        if changes:
-            return site.path, changes
-    return None
+        here = index and observation.site is not None and site.line == observation.site.line
+        device = f"{index}.device" if here else device_expression(source, call)
+        found += factory_on(source, call, device)
+    return (site.path, found) if found else None

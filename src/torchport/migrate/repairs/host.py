@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from torchport.check.rule import Change
-from torchport.check.source import Source
-from torchport.migrate.repairs.sites import at_line, offender
+from torchport.check.source import Source, argument
+from torchport.migrate.repairs.sites import at_line, named, offender
+from torchport.migrate.tree import Tree
 from torchport.record import Observation
 
-_NUMPY_MAKERS = frozenset({"numpy", "asarray", "array", "plot", "imshow", "append"})
+_LENGTHS = "torch.nn.utils.rnn.pack_padded_sequence"
 
 
-def repair(observation: Observation, read: Callable[[str], Source | None]) -> tuple[str, list[Change]] | None:
-    """``.cpu()`` behind it: in front of ``.numpy()``, behind lengths and indices."""
+def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
+    """``.cpu()`` behind it: in front of ``.numpy()``, behind lengths, states and indices."""
     site = observation.site
     if observation.id not in ("R102", "R104", "R103") or site is None:
         return None
-    source = read(site.path)
+    source = tree.read(site.path)
     if source is None:
         return None
-    name = offender(observation).get("name")
-    found: list[Change] = []
+    for node in _read_on_host(source, observation, site.line):
+        end = source.span(node)[1]
+        return site.path, [(end, end, ".cpu()")]
+    return None
+
+
+def _read_on_host(source: Source, observation: Observation, line: int) -> Iterator[ast.AST]:
+    """The expressions that may be meant, the likeliest first."""
     if observation.id == "R102":
-        for call in at_line(source, site.line, ast.Call):
+        for call in at_line(source, line, ast.Call):
             if isinstance(call.func, ast.Attribute) and call.func.attr == "numpy":
-                end = source.span(call.func.value)[1]
-                found.append((end, end, ".cpu()"))
-    if not found and name:
-        found = _named(source, site.line, str(name))
-    return (site.path, found) if found else None
-
-
-def _named(source: Source, line: int, name: str) -> list[Change]:
-    """The expression by which the line knows the tensor."""
-    for kind in (ast.Name, ast.Attribute, ast.Subscript):
-        for node in at_line(source, line, kind):
-            if isinstance(node.ctx, ast.Load) and source.code(node) == name:
-                end = source.span(node)[1]
-                return [(end, end, ".cpu()")]
-    return []
+                yield call.func.value
+    node = named(source, line, offender(observation).get("name"))
+    if node is not None:
+        yield node
+    if observation.id == "R104":
+        for call in at_line(source, line, ast.Call):
+            lengths = argument(call, "lengths", 1) if source.name(call.func) == _LENGTHS else None
+            if isinstance(lengths, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+                yield lengths

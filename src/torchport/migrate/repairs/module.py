@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 
 from torchport.check.flow.analyse import modules
 from torchport.check.rule import Change
 from torchport.check.rules.meetings import device_name
 from torchport.check.source import Source
-from torchport.migrate.repairs.sites import born, offender
+from torchport.migrate.repairs.sites import at_line, born, offender
+from torchport.migrate.tree import Tree
 from torchport.record import Observation
 
 
-def repair(observation: Observation, read: Callable[[str], Source | None]) -> tuple[str, list[Change]] | None:
+def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
     """``.to(device)`` behind the call that builds the module that the parameter belongs to."""
     wrong, site = offender(observation), born(observation)
-    if wrong.get("kind") not in ("parameter", "buffer") or wrong.get("device") != "cpu" or site is None:
+    if wrong.get("device") != "cpu" or site is None:
         return None
-    source = read(site.path)
-    if source is None:
-        return None
-    for call in modules(source):
-        device = device_name(source, call)
-        end = source.span(call)[1]
-        if not device or source.text[end:].startswith(".to("):
+    source = tree.read(site.path)
+    owner = next((each.name for each in at_line(source, site.line, ast.ClassDef)), "") if source else ""
+    for path in [site.path, *(each for each in tree.paths() if each != site.path and owner)]:
+        source = tree.read(path)
+        if source is None or "torch" not in source.text:
             continue
-        if call.lineno <= site.line <= (call.end_lineno or call.lineno) and isinstance(source.parent(call), ast.Assign):
-            return site.path, [(end, end, f".to({device})")]
+        for call in modules(source):
+            here = path == site.path and call.lineno <= site.line <= (call.end_lineno or call.lineno)
+            if here or (owner and source.code(call.func).rsplit(".", 1)[-1] == owner):
+                change = _moved(source, call)
+                if change is not None:
+                    return path, [change]
     return None
+
+
+def _moved(source: Source, call: ast.Call) -> Change | None:
+    device, end = device_name(source, call), source.span(call)[1]
+    if (
+        not device
+        or source.text[end:].startswith((".to(", ".cuda("))
+        or not isinstance(source.parent(call), ast.Assign)
+    ):
+        return None
+    return end, end, f".to({device})"

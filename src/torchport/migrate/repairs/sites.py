@@ -20,11 +20,9 @@ def offender(observation: Observation) -> dict[str, Any]:
 def other(observation: Observation) -> dict[str, Any]:
     """A tensor of the call that is where the offender should be."""
     wrong = offender(observation)
-    for tensor in observation.fields.get("tensors") or []:
-        if tensor.get("device") != wrong.get("device"):
-            found: dict[str, Any] = tensor
-            return found
-    return {}
+    right = [each for each in observation.fields.get("tensors") or [] if each.get("device") != wrong.get("device")]
+    named = [each for each in right if each.get("name")]
+    return next(iter(named or right), {})
 
 
 def born(observation: Observation) -> Site | None:
@@ -39,3 +37,19 @@ def at_line(source: Source, line: int, kind: type[ast.AST]) -> Iterator[Any]:
         found: Any = node
         if found.lineno <= line <= (found.end_lineno or found.lineno):
             yield found
+
+
+def named(source: Source, line: int, name: object) -> ast.expr | None:
+    """The expression of a line that has this name, ``stats["mean"]`` say, however it is spelled."""
+    if not isinstance(name, str):
+        return None
+    try:
+        wanted = ast.unparse(ast.parse(name, mode="eval"))
+    except SyntaxError:
+        return None
+    for kind in (ast.Name, ast.Attribute, ast.Subscript):
+        for node in at_line(source, line, kind):
+            if isinstance(node.ctx, ast.Load) and ast.unparse(node) == wanted:
+                found: ast.expr = node
+                return found
+    return None

@@ -47,9 +47,7 @@ def look(source: Source) -> Iterator[Hit]:
             if plain and not any(isinstance(each, ast.Starred) for each in call.args) and not source.name(call.func):
                 first, *rest = (source.code(each) for each in call.args)
                 instead = f"{', '.join(rest)}, {name}={first}"
-                inner = (source.span(call.args[0])[0], source.span(call.args[-1])[1])
-                whole = source.text[inner[0] : inner[1]]
-                simple = "(" not in whole or whole.count("(") == whole.count(")")
+                inner = (source.text.index("(", source.span(call.func)[1]) + 1, source.span(call)[1] - 1)
+                fits = "#" not in source.text[inner[0] : inner[1]]
                 words = {"method": method, "instead": f"{method}({instead})"}
-                edits = ((*inner, instead),) if simple and "#" not in whole else ()
-                yield Hit(call, words, edits, safe=True)
+                yield Hit(call, words, ((*inner, instead),) if fits else (), safe=True)

@@ -52,7 +52,8 @@ def look(source: Source) -> Iterator[Hit]:
         if len(call.args) + len(call.keywords) > 1 and asked not in (True, False):
             continue
         text = source.code(given)
-        if not isinstance(given, _ATOMS) and (asked or isinstance(source.parent(call), (ast.Attribute, ast.BinOp))):
+        tight = asked or isinstance(source.parent(call), (ast.Attribute, ast.BinOp))
+        if (tight and not isinstance(given, _ATOMS)) or not _stands_alone(text):
             text = f"({text})"
         fresh = isinstance(given, ast.Call) and makes_fresh(source, given.func)
         if asked:
@@ -61,6 +62,15 @@ def look(source: Source) -> Iterator[Hit]:
         whole = _changes_nothing(source, call)
         change = remove_statement(source, whole) if whole is not None else replace(source, call, text)
         yield Hit(call, {"instead": text}, (change,), safe=safe)
+
+
+def _stands_alone(text: str) -> bool:
+    """Whether an expression needs no parentheses around it to go over several lines."""
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 def _changes_nothing(source: Source, call: ast.Call) -> ast.Assign | None:

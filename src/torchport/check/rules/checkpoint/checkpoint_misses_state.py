@@ -65,13 +65,16 @@ def look(source: Source) -> Iterator[Hit]:
 
 def _grows(source: Source, name: str) -> bool:
     """Whether something is put into the dictionary of a name, or it is handed to something else."""
-    return any(
-        isinstance(each.value, ast.Name) and each.value.id == name and isinstance(each.ctx, ast.Store)
-        for each in source.nodes(ast.Subscript)
-    ) or any(
-        getattr(call.func, "value", None) is not None and source.code(call.func) == f"{name}.update"
-        for call in source.calls(".update")
-    )
+    for node in source.nodes(ast.Name):
+        if node.id == name and isinstance(node.ctx, ast.Load):
+            above = source.parent(node)
+            if isinstance(above, (ast.Attribute, ast.Return)):
+                return True
+            if isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
+                return True
+            if isinstance(above, ast.Call) and source.name(above.func) not in ("torch.save", "print"):
+                return True
+    return False
 
 
 def _made(source: Source) -> Iterator[str]:

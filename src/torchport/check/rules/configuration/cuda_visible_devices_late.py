@@ -49,14 +49,11 @@ META = Rule(
 )
 _STARTS = (
     "torch.cuda.is_available",
-    "torch.cuda.device_count",
     "torch.cuda.init",
     "torch.cuda.set_device",
     "torch.cuda.current_device",
     "torch.cuda.get_device_name",
     "torch.cuda.get_device_properties",
-    "torch.cuda.manual_seed",
-    "torch.cuda.manual_seed_all",
 )
 
 

@@ -42,6 +42,7 @@ from collections.abc import Iterator
 
 from torchport.check.changes import replace
 from torchport.check.rule import INFO, WARNING, Change, Hit, Rule
+from torchport.check.rules.moves import COUNTS, is_guarded
 from torchport.check.source import Source, argument, constant
 from torchport.text import mark
 
@@ -63,7 +64,7 @@ def look(source: Source) -> Iterator[Hit]:
     several = len({index for node, index, _changes in found if isinstance(node, ast.Constant)}) > 1
     for node, index, changes in found:
         words = {"code": source.code(node), "count": index + 1}
-        if index > 0:
+        if index > 0 and not is_guarded(source, node, COUNTS):
             yield Hit(node, words, () if several else changes, severity=INFO if several else None)
 
 

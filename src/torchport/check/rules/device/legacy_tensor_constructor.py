@@ -37,7 +37,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchport.check.changes import replace
+from torchport.check.changes import add_argument, replace
 from torchport.check.rule import CERTAIN, INFO, Change, Hit, Rule
 from torchport.check.rules.kinds import LEGACY
 from torchport.check.rules.layers import spelled
@@ -87,17 +87,16 @@ def _repair(source: Source, call: ast.Call) -> tuple[tuple[Change, ...], bool]:
     dtype = _DTYPES.get(source.name(call.func).split(".")[-1], "")
     if not torch or call.keywords or not call.args:
         return (), False
-    last = source.span(call.args[-1])[1]
-    given = f", dtype={torch}.{dtype}" if dtype else ""
+    given = (add_argument(source, call, f"dtype={torch}.{dtype}"),) if dtype else ()
     values = _numbers(call.args[0])
     if len(call.args) == 1 and values:
         floats = any(isinstance(each, float) for each in values)
         whole = not dtype.startswith(("int", "uint")) or not floats
         if dtype in _SMALL or dtype == "bool" or not whole or (not dtype and not floats):
             return (), False
-        return (replace(source, call.func, f"{torch}.tensor"), (last, last, given)), True
+        return (replace(source, call.func, f"{torch}.tensor"), *given), True
     if len(call.args) > 1 and not any(isinstance(each, ast.Starred) for each in call.args):
-        return (replace(source, call.func, f"{torch}.empty"), (last, last, given)), False
+        return (replace(source, call.func, f"{torch}.empty"), *given), False
     return (), False
 
 

@@ -72,9 +72,9 @@ def look(source: Source) -> Iterator[Hit]:
     calls = source.calls(*COLLECTIVES)
     alone = {call: _entered(source, call) for call in calls}
     for call, test in alone.items():
-        if test is None or argument(call, "group") is not None or argument(call, "process_group") is not None:
-            continue
         name = source.name(call.func)
+        if test is None or argument(call, "group", COLLECTIVES[name]) is not None:
+            continue
         partners = [
             each
             for each in calls

@@ -67,6 +67,9 @@ def look(source: Source) -> Iterator[Hit]:
 def _is_move(source: Source, call: ast.Call, name: str, wrap: ast.Call) -> bool:
     """``name.to(…)`` in the same function, or the move of what the wrapper is given."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    target = source.code(call.args[0]) if call.args else ""
+    if "cpu" in target or source.name(call.args[0] if call.args else None).startswith("torch."):
+        return False  # to the CPU, or to another type
     given = source.code(wrap.args[0])
     return (
         owner is not None

@@ -52,7 +52,11 @@ META = Rule(
 def look(source: Source) -> Iterator[Hit]:
     """DDP calls without the argument, where the same function sets the device by a name."""
     for call in source.calls(DDP):
-        if argument(call, "device_ids", 1) is not None or is_open(call):
+        if (
+            is_open(call)
+            or any(argument(call, name) is not None for name in ("device_mesh", "device_ids"))
+            or call.args[1:]
+        ):
             continue
         for chosen in source.calls("torch.cuda.set_device", ".cuda"):
             given = chosen.args[0] if chosen.args else None

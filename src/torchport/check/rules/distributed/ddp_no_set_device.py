@@ -62,7 +62,7 @@ META = Rule(
     mark("Call `torch.cuda.set_device({rank})` in each process before anything else uses CUDA"),
 )
 _CHOOSES = ("set_device", "CUDA_VISIBLE_DEVICES", "cuda.device(", "HIP_VISIBLE_DEVICES", "device_id=")
-_ON_GPU = re.compile(r"cuda|use_gpu", re.IGNORECASE)
+_ON_GPU = re.compile(r"(torch\.cuda\.is_available\(\)|(\w+\.)*(use_)?(cuda|gpu))$", re.IGNORECASE)
 
 
 def look(source: Source) -> Iterator[Hit]:
@@ -77,9 +77,7 @@ def look(source: Source) -> Iterator[Hit]:
             continue
         same = home(source, call) is home(source, group)
         own = conditions(source, call) - (conditions(source, group) if same else set())
-        if not all(
-            first and isinstance(test, ast.If) and _ON_GPU.search(source.code(test.test)) for test, first in own
-        ):
+        if not all(first and _asks_for_gpu(source, test) for test, first in own):
             continue
         rank = argument(group, "rank")
         fix: tuple[Change, ...] = ()
@@ -92,9 +90,14 @@ def look(source: Source) -> Iterator[Hit]:
         return
 
 
+def _asks_for_gpu(source: Source, test: ast.AST) -> bool:
+    """Whether a branch asks for a GPU and for nothing that tells one kind of run from another."""
+    return isinstance(test, ast.If) and bool(_ON_GPU.match(source.code(test.test)))
+
+
 def _means_current(source: Source, call: ast.Call) -> bool:
     """``.cuda()``, ``.to("cuda")`` and ``torch.device("cuda")``."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
         return not call.args and not call.keywords
     given = call.args[0] if len(call.args) == 1 else None
-    return constant(given.body if isinstance(given, ast.IfExp) else given) == "cuda"
+    return bool(constant(given.body if isinstance(given, ast.IfExp) else given) == "cuda")

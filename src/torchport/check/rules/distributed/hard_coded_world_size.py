@@ -54,7 +54,8 @@ _OPTIONS = frozenset("--world_size --world-size --nprocs --ngpus --num_gpus --nu
 
 def look(source: Source) -> Iterator[Hit]:
     """Numbers above one as ``nprocs`` or ``world_size``, by themselves, by a name or as the default of an option."""
-    if "cuda" not in source.text or "distributed.rpc" in code_of(source):
+    calls = source.calls(_SPAWN, INIT, ".add_argument")
+    if not calls or "cuda" not in source.text or "distributed.rpc" in code_of(source):
         return
     for call in source.calls(_SPAWN, INIT):
         spawn = source.name(call.func) == _SPAWN

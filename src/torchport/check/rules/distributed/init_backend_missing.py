@@ -45,4 +45,4 @@ def look(source: Source) -> Iterator[Hit]:
         if argument(call, "backend", 0) is None and not is_open(call):
             text = 'backend="nccl" if torch.cuda.is_available() else "gloo"'
             change = changes.add_argument(source, call, text)
-            yield Hit(call, {"code": source.code(call)}, (change,), safe=True, needs=("torch",))
+            yield Hit(call, {"code": source.code(call)}, (change,), needs=("torch",))

@@ -51,8 +51,11 @@ META = Rule(
 
 def look(source: Source) -> Iterator[Hit]:
     """``add_argument("--local_rank")`` in a file that does not know ``LOCAL_RANK``."""
-    if "LOCAL_RANK" in code_of(source):
+    if not source.calls(".add_argument") or "LOCAL_RANK" in code_of(source):
         return
+    uses = [node for node in source.nodes(ast.Attribute) if node.attr == "local_rank"]
+    if any(isinstance(node.ctx, ast.Store) for node in uses):
+        return  # the program says itself what its rank is
     for call in source.calls(".add_argument"):
         flags = [each for each in call.args if isinstance(constant(each), str)]
         names = [constant(each) for each in flags]
@@ -66,8 +69,7 @@ def look(source: Source) -> Iterator[Hit]:
         if isinstance(default, (ast.Constant, ast.UnaryOp)):
             text = f'int(os.environ.get("LOCAL_RANK", {source.code(default)}))'
             fix.append((*source.span(default), text))
-        read = any(node.attr == "local_rank" for node in source.nodes(ast.Attribute))
         needs = ("os",) if "os.environ" in "".join(text for _start, _end, text in fix) else ()
-        if not read and "--local-rank" in names:
-            continue  # another file asks the environment
-        yield Hit(call, {"flag": names[0]}, tuple(fix), needs=needs, severity=None if read else WARNING)
+        if not uses and (not missing or "--local-rank" in names):
+            continue  # it takes what a launcher passes, and another file asks the environment
+        yield Hit(call, {"flag": names[0]}, tuple(fix), needs=needs, severity=None if uses else WARNING)

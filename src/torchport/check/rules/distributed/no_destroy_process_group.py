@@ -49,7 +49,7 @@ META = Rule(
 
 def look(source: Source) -> Iterator[Hit]:
     """Functions that join a group and wrap a model, in a file that never says ``destroy_process_group``."""
-    if "destroy_process_group" in code_of(source):
+    if not source.calls(INIT) or "destroy_process_group" in code_of(source):
         return
     wraps = {home(source, call) for call in source.calls(DDP)}
     for call in source.calls(INIT):

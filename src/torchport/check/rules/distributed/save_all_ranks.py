@@ -65,7 +65,7 @@ def look(source: Source) -> Iterator[Hit]:
         path = argument(call, "f", 1)
         if path is None or home(source, call) not in functions or is_guarded(source, call):
             continue
-        if any(mentions_rank(value) for value in [path, *source.values(path)]):
+        if not _is_path(source, path) or any(mentions_rank(value) for value in [path, *source.values(path)]):
             continue
         statement = source.statement(call)
         rank = _get_rank(source)
@@ -73,6 +73,25 @@ def look(source: Source) -> Iterator[Hit]:
         if rank and isinstance(statement, ast.Expr) and statement.value is call:
             fix = below(source, [statement], f"if {rank}() == 0:")
         yield Hit(call, {"path": source.code(path), "rank": rank or "torch.distributed.get_rank"}, fix)
+
+
+def _is_path(source: Source, node: ast.expr) -> bool:
+    """Whether it is the name of a file, not an open one or a temporary one of each process."""
+    if isinstance(node, ast.Name) and not source.values(node):
+        found = source.scope_at(node).find(node.id)
+        return found is not None and all(isinstance(way.node, ast.arg) for way in found[1])
+    for value in source.values(node):
+        match value:
+            case ast.Constant() | ast.JoinedStr() | ast.BinOp() | ast.Attribute():
+                if isinstance(value, ast.Attribute) and value.attr == "name":
+                    return False
+            case ast.Call() if source.name(value.func) in ("os.path.join", "pathlib.Path"):
+                pass
+            case ast.Call(func=ast.Attribute(attr="format")):
+                pass
+            case _:
+                return False
+    return True
 
 
 def _get_rank(source: Source) -> str:

@@ -80,21 +80,24 @@ META = Rule(
 )
 _WANTS = re.compile(r"requires_grad|autograd\.grad|\.grad\b|no_grad|inference_mode|set_grad_enabled|\byield\b")
 
+_REPORTS = re.compile(r"val|test|eval|predict|infer|sample|generate", re.IGNORECASE)  # nothing trains on what they give
+
 
 def look(source: Source) -> Iterator[Hit]:
     """Evaluations after ``.eval()`` or over held-out data, outside anything that switches gradients off."""
-    if "set_grad_enabled(False)" in code_of(source):
-        return
     for each in evaluations(source):
         if each.mode != "eval" and not (each.held_out and each.mode is None):
             continue
+        if "set_grad_enabled(False)" in code_of(source):
+            return
         here = home(source, each.loop)
         if without_gradients(source, each.loop) or _WANTS.search(plain(source.code(each.loop))):
             continue
         function = here if isinstance(here, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
         if function is not None and (_WANTS.search(plain(source.code(function))) or _called_without(source, function)):
             continue
-        yield Hit(each.loop, {"model": source.code(each.model)}, _fix(source, each, function), True, ("torch",))
+        safe = each.held_out or (function is not None and bool(_REPORTS.search(function.name)))
+        yield Hit(each.loop, {"model": source.code(each.model)}, _fix(source, each, function), safe, ("torch",))
 
 
 def _called_without(source: Source, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -71,6 +71,8 @@ def look(source: Source) -> Iterator[Hit]:
         way = found[1][0] if found is not None and len(found[1]) == 1 else None
         if way is None or source.enclosing(node, ast.Try) or not way.imported or source.enclosing(way.node, ast.Try):
             continue
+        if way.imported == "torch" and not _is_made(source, node):
+            continue
         if way.imported == "torch":
             fix = _use(source, node)
             yield Hit(node, _words(source, node), (*fix, _renamed(source, node, root)) if fix else (), safe=True)
@@ -85,6 +87,12 @@ def look(source: Source) -> Iterator[Hit]:
 def _is_old(source: Source, node: ast.expr) -> bool:
     last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return isinstance(getattr(node, "ctx", None), ast.Load) and bool(last) and source.name(node) in _OLD
+
+
+def _is_made(source: Source, node: ast.expr) -> bool:
+    """Whether a use makes something: a call, a decorator, another name for it; not the class as such."""
+    above = source.parent(node)
+    return isinstance(above, (ast.FunctionDef, ast.Assign)) or (isinstance(above, ast.Call) and above.func is node)
 
 
 def _root(node: ast.expr) -> ast.Name:

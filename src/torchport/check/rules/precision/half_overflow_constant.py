@@ -82,7 +82,7 @@ def _number(node: ast.expr) -> float | None:
 
 
 def _is_softmaxed(source: Source, call: ast.Call) -> bool:
-    """Whether all that becomes of the filled tensor, under one name, is the input of a softmax in the same function."""
+    """Whether the filled tensor gets a name, and the next thing that its function does with it is a softmax."""
     match source.parent(call):
         case ast.Assign(targets=[ast.Name(id=name)]):
             later = [

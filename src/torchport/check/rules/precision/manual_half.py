@@ -56,7 +56,7 @@ _MASTERS = re.compile(r"FP16|fp16_?optim|loss_?scal|GradScaler|master_?(param|we
 
 def look(source: Source) -> Iterator[Hit]:
     """``.half()`` of a module in a function that takes gradients."""
-    if is_managed(source) or _MASTERS.search(code_of(source)):
+    if not source.calls(".half") or is_managed(source) or _MASTERS.search(code_of(source)):
         return
     trains = {home(source, call) for call in backwards(source)}
     for call in source.calls(".half"):

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 
 from torchport.check.rule import INFO, POSSIBLE, Hit, Rule
 from torchport.check.rules.kinds import is_optimizer
-from torchport.check.rules.training import backwards, inner_loop, optimizer_steps, stepped, uses_cuda
+from torchport.check.rules.training import backwards, inner_loop, is_managed, optimizer_steps, stepped, uses_cuda
 from torchport.check.rules.words import code_of
 from torchport.check.source import Source
 from torchport.text import mark
@@ -55,7 +55,7 @@ _SET = re.compile(r"float32_matmul_precision|tf32|fp32_precision|autocast|\.half
 
 def look(source: Source) -> Iterator[Hit]:
     """The first step of an optimizer that the file makes itself, where it uses a GPU and says nothing of precision."""
-    if not uses_cuda(source) or _SET.search(code_of(source)):
+    if not uses_cuda(source) or is_managed(source) or _SET.search(code_of(source)):
         return
     trained = {inner_loop(source, call) for call in backwards(source)}
     for call in optimizer_steps(source):

@@ -84,7 +84,8 @@ def look(source: Source) -> Iterator[Hit]:
         forwards = run_by_forward(source) if forwards is None else forwards
         leaf = constant(argument(made, "requires_grad")) is True
         repeated = bool(source.loops(call)) or source.function(call) in forwards
-        move = "".join(source.text[source.span(made)[1] : source.span(call)[1]].split())
+        given = ", ".join(source.code(each) for each in [*call.args, *call.keywords])
+        move = f".{source.code(call.func).rpartition('.')[2]}({given})"
         words = {"function": source.code(made.func), "move": move}
         safe = name in _EXACT and not leaf and not _has_float(made)
         severity = ERROR if leaf and _needs_gradient(source, call) else WARNING if leaf or repeated else INFO

@@ -55,17 +55,42 @@ META = Rule(
     mark("Leave out `non_blocking=True`, or call `torch.cuda.synchronize()` before the tensor is read"),
 )
 
-_WAITING = (".synchronize", ".wait", ".wait_event", ".wait_stream", ".query")
+_WAITING = (".synchronize", ".wait_event", ".wait_stream", "torch.cuda.synchronize")
 
 
 def look(source: Source) -> Iterator[Hit]:
-    """Copies to what is certainly the CPU, in a function that waits for nothing."""
+    """Copies to what is certainly the CPU, read in the same function, in a file that waits for nothing."""
+    if source.calls(*_WAITING):
+        return
     for call in source.calls(".to"):
         flag = next((each for each in call.keywords if each.arg == "non_blocking"), None)
         device = argument(call, "device", 0)
         if flag is None or constant(flag.value) is not True or device is None or not is_cpu(source, device):
             continue
-        function = source.function(call)
-        if not any(source.function(each) is function for each in source.calls(*_WAITING)):
-            words = {"code": source.code(call)}
-            yield Hit(call, words, (remove_argument(source, call, flag),), safe=isinstance(call.func, ast.Attribute))
+        if not _is_read(source, call):
+            continue
+        yield Hit(call, {"code": source.code(call)}, (remove_argument(source, call, flag),), safe=True)
+
+
+def _is_read(source: Source, call: ast.Call) -> bool:
+    """Whether a method of the copy is called, or the copy is given to NumPy or to ``print``; not that it is kept."""
+    above = source.parent(call)
+    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
+        name = above.targets[0].id
+        end = source.span(above)[1]
+        return any(
+            node.id == name and source.span(node)[0] > end and _reads(source, node)
+            for node in source.nodes(ast.Name)
+            if source.function(node) is source.function(call)
+        )
+    return _reads(source, call)
+
+
+def _reads(source: Source, node: ast.expr) -> bool:
+    above = source.parent(node)
+    if isinstance(above, ast.Attribute):
+        return isinstance(source.parent(above), ast.Call) and above.attr not in ("to", "cuda", "record_stream", "size")
+    if not isinstance(above, ast.Call):
+        return False
+    name = source.name(above.func)
+    return name.startswith("numpy.") or name == "torch.save" or source.code(above.func) in ("print", "float", "int")

@@ -81,4 +81,6 @@ def look(source: Source) -> Iterator[Hit]:
 def _is_length(source: Source, call: ast.Call) -> bool:
     """``pack_padded_sequence`` reads its lengths on the CPU."""
     above = source.parent(call)
+    if "len" in source.code(call.func).lower():
+        return True
     return isinstance(above, ast.Call) and source.name(above.func).endswith(".pack_padded_sequence")

@@ -57,6 +57,9 @@ META = Rule(
 )
 
 
+_SIZED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "Tensor"))
+
+
 def look(source: Source) -> Iterator[Hit]:
     """Two nested loops whose variables both index a tensor, and ``for value in tensor`` with ``value.item()``."""
     found: dict[ast.For, None] = {}
@@ -98,7 +101,25 @@ def _is_range(loop: ast.For) -> bool:
 
 
 def _is_known(source: Source, node: ast.Subscript) -> bool:
+    """Whether the indices are as many as the dimensions that the tensor was made with: it is one number each time."""
+    count = 0
     inner: ast.expr = node
     while isinstance(inner, ast.Subscript):
+        count += len(inner.slice.elts) if isinstance(inner.slice, ast.Tuple) else 1
         inner = inner.value
-    return is_tensor(source, inner)
+    values = source.values(inner)
+    return bool(values) and all(_dimensions(source, value) == count for value in values)
+
+
+def _dimensions(source: Source, node: ast.expr) -> int:
+    """How many dimensions a factory's tensor has; 0 where that is not known."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not source.name(node.func):
+        if node.func.attr not in ("to", "cuda", "float", "long", "fill_", "zero_"):
+            return 0
+        node = node.func.value
+    if not isinstance(node, ast.Call) or source.name(node.func) not in _SIZED or not node.args:
+        return 0
+    first = node.args[0]
+    if isinstance(first, (ast.Tuple, ast.List)):
+        return len(first.elts)
+    return len(node.args) if len(node.args) > 1 and not source.name(node.func).endswith(".full") else 0

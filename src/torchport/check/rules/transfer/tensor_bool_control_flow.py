@@ -50,9 +50,11 @@ import ast
 from collections.abc import Iterator
 
 from torchport.check.rule import INFO, LIKELY, Hit, Rule
+from torchport.check.rules.kinds import is_tensor
 from torchport.check.rules.layers import run_by_forward
+from torchport.check.rules.outputs import is_output
 from torchport.check.rules.steps import every_round
-from torchport.check.source import Source
+from torchport.check.source import Source, parameters
 from torchport.text import mark
 
 META = Rule(
@@ -73,9 +75,9 @@ def look(source: Source) -> Iterator[Hit]:
     calls = source.calls(*_ASKING, *_METHODS)
     forwards = run_by_forward(source) if calls else set()
     steps = {loop for call in source.calls(".backward") for loop in source.loops(call)[:1]} if calls else set()
-    for call in calls:
+    for call in dict.fromkeys(calls):  # torch.any has both kinds of name
         branch = _tests(source, call)
-        if branch is None or source.name(call.func).startswith("numpy"):
+        if branch is None or not _is_on_tensor(source, call):
             continue
         function = source.function(branch)
         loop = next((each for each in source.loops(branch) if each in steps), None)
@@ -93,3 +95,21 @@ def _tests(source: Source, call: ast.Call) -> ast.stmt | None:
     while isinstance(above, ast.UnaryOp):
         child, above = above, source.parent(above)
     return above if isinstance(above, (ast.If, ast.While, ast.Assert)) and above.test is child else None
+
+
+def _is_on_tensor(source: Source, call: ast.Call) -> bool:
+    """A function of torch, or a method of what comes out of one, out of a module, or into ``forward``."""
+    if source.name(call.func):
+        return source.name(call.func).startswith("torch.")
+    value = call.func.value if isinstance(call.func, ast.Attribute) else None
+    parts = [value.left, *value.comparators] if isinstance(value, ast.Compare) else [value]
+    for part in parts:
+        if isinstance(part, ast.Call) and source.name(part.func).startswith("torch."):
+            return True
+        if part is not None and (is_tensor(source, part) or is_output(source, part)):
+            return True
+        function = source.function(call)
+        inputs = parameters(function) if function is not None and function.name == "forward" else []
+        if isinstance(part, ast.Name) and any(each.arg == part.id for each in inputs):
+            return True
+    return False

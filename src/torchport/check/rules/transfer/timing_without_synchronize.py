@@ -57,6 +57,7 @@ Good::
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchport.check.changes import before
@@ -84,7 +85,9 @@ _CLOCKS = (
     "time.perf_counter_ns",
     "timeit.default_timer",
 )
-_WAITING = frozenset(("item", "tolist", "cpu", "numpy", "synchronize", "backward_pass", "all_reduce", "barrier"))
+# What a module is called where the file does not show what it is.
+_MODULE = re.compile(r"model|net|criterion|loss|encoder|decoder|generator|discriminator", re.IGNORECASE)
+_WAITING = frozenset(("item", "tolist", "cpu", "numpy", "synchronize", "print", "all_reduce", "barrier"))
 
 
 def look(source: Source) -> Iterator[Hit]:
@@ -125,15 +128,29 @@ def _attribute(call: ast.Call) -> str:
 
 
 def _waits(source: Source, block: list[ast.stmt], end: ast.Call) -> bool:
+    """Whether something in the block waits for the GPU, or calls what the project has written, which may."""
     limit = source.span(end)[0]
     for statement in block:
         for node in ast.walk(statement):
             if isinstance(node, ast.Call) and source.span(node)[0] < limit:
-                plain = node.func.id if isinstance(node.func, ast.Name) else ""
-                if _attribute(node) in _WAITING or plain in ("float", "int", "bool"):
+                if _attribute(node) in _WAITING or (not _is_plain(source, node) and statement is not block[-1]):
                     return True
-                if plain == "print" and statement is not block[-1]:
-                    return True
+    return False
+
+
+def _is_plain(source: Source, call: ast.Call) -> bool:
+    """A function of torch, a module by what it is or is called, or a method of an object that is not self."""
+    if source.name(call.func).startswith("torch.") or is_module(source, call.func):
+        return True
+    match call.func:
+        case ast.Name(id=name):
+            return name in ("range", "len", "enumerate", "zip") or _MODULE.search(name) is not None
+        case ast.Attribute(value=value, attr=method):
+            root: ast.expr = value
+            while isinstance(root, (ast.Attribute, ast.Subscript)):
+                root = root.value
+            own = isinstance(root, ast.Name) and root.id == "self"
+            return not own or _MODULE.search(method) is not None or method in ("backward", "step", "zero_grad")
     return False
 
 
