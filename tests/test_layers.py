@@ -40,7 +40,9 @@ def test_inside_needs_torch_and_the_standard_library(path):
     assert [name for name in imported(path) if not allowed(name)] == []
 
 
-@pytest.mark.parametrize("part", ["record.py", "hardware", "finding.py", "facts.py", "plan.py", "project.py", "survey.py"])
+@pytest.mark.parametrize(
+    "part", ["record.py", "hardware", "finding.py", "facts.py", "plan.py", "project.py", "survey.py"]
+)
 def test_nouns_need_the_standard_library(part):
     root = SOURCE / part
     for path in root.rglob("*.py") if root.is_dir() else [root]:

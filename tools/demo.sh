@@ -1,15 +1,20 @@
 #!/usr/bin/env bash
-# The main job, on a small project: it trains well on a CPU and would stop on every GPU.
+# The main job, on two small projects that train well on a CPU.
 set -euo pipefail
-cd "$(dirname "$0")/../examples/first_steps"
+cd "$(dirname "$0")/../examples"
+torchport="$PWD/../.venv/bin/torchport"
 
 bold() { if [ -t 1 ]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
 
-bold "examples/first_steps/train.py was written on a laptop and runs there."
-bold "\$ torchport rehearse train.py        # the same file, on a GPU that this machine need not have"
+bold "examples/laptop/train.py knows nothing of GPUs. A patch for it, with the proof that it computes the same:"
+bold "\$ torchport migrate --entry train.py"
+(cd laptop && "$torchport" migrate --entry train.py && rm -f torchport.patch)
+
+bold "examples/first_steps/train.py has met a GPU once, and would stop on every one. All its faults in one run:"
+bold "\$ torchport rehearse train.py"
 code=0
-../../.venv/bin/torchport rehearse --html ../../torchport-report.html train.py || code=$?
+(cd first_steps && "$torchport" rehearse --html ../../torchport-report.html train.py) || code=$?
 # 1 says that there are findings, and there are.
 [ "$code" -le 1 ] || exit "$code"
 
-bold "Next: .venv/bin/torchport rehearse YOUR_SCRIPT.py, or the page torchport-report.html"
+bold "Next: .venv/bin/torchport migrate YOUR_PROJECT --entry train.py, or the page torchport-report.html"

@@ -356,6 +356,49 @@ CASES = [
     ),
     (
         """
+        class Trainer:
+            def __init__(self, model, many):
+                self.model = model
+                if many:
+                    self.model = DDP(self.model)
+
+            def run(self, x):
+                return self.model.encode(x)
+        """,
+        "ddp-attr-access",
+        0,
+    ),
+    (
+        """
+        class Trainer:
+            def __init__(self, model):
+                self.model = DDP(model)
+
+            def unwrap(self):
+                self.model = self.model.module
+
+            def run(self, x):
+                return self.model.encode(x)
+        """,
+        "ddp-attr-access",
+        0,
+    ),
+    (
+        """
+        class Trainer:
+            def __init__(self, model, rank):
+                self.rank = rank
+                self.model = DDP(model)
+
+            def run(self, x):
+                if self.rank == 0:
+                    return self.model(x)
+        """,
+        "ddp-forward-in-rank-branch",
+        1,
+    ),
+    (
+        """
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()

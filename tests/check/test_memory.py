@@ -22,6 +22,9 @@ def loop(*lines, head="", after=""):
 
 
 CASES = [
+    (loop("loss = model(x)", "loss.backward()", "s = s + loss", head="    s = 0\n"), "accumulate-graph", 1),
+    (loop("loss = model(x)", "loss = loss + y", "loss.backward()"), "accumulate-graph", 0),
+    (loop("a = model(x)", "b = model(y)", "c = a + b", "a.backward()", "c.backward()"), "accumulate-graph", 0),
     (loop("loss = model(x)", "loss.backward()", "total += loss", head="    total = 0\n"), "accumulate-graph", 1),
     (loop("loss = model(x)", "loss.backward()", "total += loss.item()", head="    total = 0\n"), "accumulate-graph", 0),
     (loop("loss = model(x)", "loss.backward()", "total += loss.data", head="    total = 0\n"), "accumulate-graph", 0),

@@ -121,6 +121,7 @@ COPIES = [
     ("import torch\nx = torch.zeros(3).to(y.device)", {"create-then-move"}),
     ("import torch\nx = torch.zeros(3).to(torch.float16)", set()),
     ("import torch\nx = torch.zeros(3).to(y)", set()),
+    ("import torch\nx = torch.zeros(3).to(1)\ny = torch.zeros(3).to(None)", set()),
     ("import torch\nx = torch.zeros(3).to('cpu')", set()),
     ("import torch\nx = torch.zeros(3, device=a).to(b)", set()),
     ("import torch\nx = torch.randn(3, generator=g).to(device)", set()),

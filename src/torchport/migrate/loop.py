@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from torchport.check.rule import LoadedRule
 from torchport.check.rules import rules
 from torchport.finding import Finding, Severity
 from torchport.migrate.device import give_device, mentions_device
-from torchport.migrate.repairs import Proposal, propose
+from torchport.migrate.repairs import Proposal, identity, propose
 from torchport.migrate.tree import Tree
 from torchport.migrated import Proof, losses
 from torchport.plan import Run
@@ -160,8 +161,7 @@ def _run_and_repair(
     tried: set[tuple[str, str]] = set()
     alone = False
     while done.rounds < _MOST_ROUNDS:
-        observed = [each for record in current.records for each in record.findings if each.severity == "error"]
-        proposals = _proposals(observed, done.tree, tried)[: 1 if alone else None]
+        proposals = _proposals(_errors(current), done.tree, tried)[: 1 if alone else None]
         if not proposals:
             break
         done.rounds += 1
@@ -169,7 +169,8 @@ def _run_and_repair(
         made = [each for each in proposals if done.tree.change(each.path, list(each.changes))]
         tell("repair")
         fresh = run(done.tree.folder, Launch())
-        if made and _holds(current, fresh, wanted):
+        had, have = (Counter(map(identity, _errors(each))) for each in (current, fresh))
+        if made and all(have[each.identity] < had[each.identity] for each in made) and _holds(current, fresh, wanted):
             done.applied += made
             current, alone = fresh, False
         else:
@@ -177,8 +178,12 @@ def _run_and_repair(
             alone = len(made) > 1
             done.refused += [] if alone else made
         if not alone:  # of several that do not hold together, each gets its turn
-            tried |= {(each.kind, str(each.observation.site)) for each in proposals}
+            tried |= {(each.kind, each.identity) for each in proposals}
     done.left = [each for each in current.findings if each.severity == Severity.ERROR]
+
+
+def _errors(run: Run) -> list[Observation]:
+    return [each for record in run.records for each in record.findings if each.severity == "error"]
 
 
 def _holds(current: Run, fresh: Run, wanted: tuple[float, ...]) -> bool:

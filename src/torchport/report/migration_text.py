@@ -35,6 +35,9 @@ def render(migrated: Migrated, *, width: int = 100, color: bool = False) -> str:
         _environ={},
     )
     with console.capture() as capture:
+        console.print(_row(_("before"), _before(migrated)))
+        console.print(_row(_("after"), _after(migrated)))
+        console.print()
         for line in _patch(migrated.patch):
             console.print(line, soft_wrap=True)
         for part in _parts(migrated):
@@ -75,6 +78,31 @@ def _parts(migrated: Migrated) -> Iterator[Text | Table]:
         yield _row(_("refused"), _("{repair} changed the losses, and was taken back").format(repair=refused))
     yield from _left(migrated)
     yield _row(_("result"), _written(migrated))
+
+
+def _before(migrated: Migrated) -> str:
+    if migrated.gave_device:
+        return _("no tensor is ever on a GPU")
+    faults = (*migrated.confirmed, *migrated.only_run)
+    if not faults:
+        return _("no fault on a GPU")
+    first = min((each.location for each in faults if each.location), key=lambda at: (at.path, at.line), default=None)
+    return ngettext(
+        "{count} fault on a GPU, at {first}", "{count} faults on a GPU, the first at {first}", len(faults)
+    ).format(count=len(faults), first=first or "")
+
+
+def _after(migrated: Migrated) -> str:
+    if not migrated.clean:
+        return ngettext("{count} fault is left", "{count} faults are left", len(migrated.left)).format(
+            count=len(migrated.left)
+        )
+    count = len(migrated.on_gpu.before) if migrated.on_gpu else 0
+    return ngettext(
+        "runs on a GPU, with {count} loss as on the CPU, bit for bit",
+        "runs on a GPU, with {count} losses as on the CPU, bit for bit",
+        count,
+    ).format(count=count)
 
 
 def _headline(migrated: Migrated) -> Text:

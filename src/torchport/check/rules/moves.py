@@ -82,6 +82,8 @@ def is_device(source: Source, node: ast.AST | None) -> bool:
             return False
         case ast.Constant(value=str(text)):
             return re.fullmatch(r"(cpu|cuda|mps|xpu|meta)(:\d+)?", text) is not None
+        case ast.Constant():
+            return False
         case ast.Name(id=name) | ast.Attribute(attr=name) if name.lower().rstrip("_").endswith("device"):
             return True
         case ast.Attribute() if source.name(node).startswith("torch."):

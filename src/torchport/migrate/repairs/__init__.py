@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torchport.check.rule import Change
 from torchport.migrate.repairs import batch, container, factory, generator, host, loss, module, use
+from torchport.migrate.repairs.sites import offender
 from torchport.migrate.tree import Tree
 from torchport.record import Observation
 
@@ -37,14 +38,23 @@ class Proposal:
     path: str
     changes: tuple[Change, ...]
     observation: Observation
+    identity: str
+
+
+def identity(observation: Observation) -> str:
+    """What a fault is, wherever its line stands now and whatever was written into it."""
+    site, wrong = observation.site, offender(observation)
+    place = f"{site.path} {site.function}" if site is not None else ""
+    return f"{observation.id} {place} {observation.fields.get('op')} {wrong.get('argument')} {wrong.get('shape')}"
 
 
 def propose(observation: Observation, tree: Tree, tried: set[tuple[str, str]]) -> Proposal | None:
-    """The first repair that knows what to do and was not tried before at that place."""
+    """The first repair that knows what to do and was not tried before for that fault."""
+    name = identity(observation)
     for kind, repair in REPAIRS:
-        if (kind, str(observation.site)) in tried:
+        if (kind, name) in tried:
             continue
         found = repair(observation, tree)
         if found is not None and found[1]:
-            return Proposal(kind, found[0], tuple(found[1]), observation)
+            return Proposal(kind, found[0], tuple(found[1]), observation, name)
     return None

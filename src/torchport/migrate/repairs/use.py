@@ -30,8 +30,10 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
     pairs = [(node, known)] if node is not None else []
     for here, there in [*pairs, *_operands(source, site.line, str(wrong.get("argument")), node)]:
         beside = root(there) if there is not None else None
+        if beside is not None and source.name(beside):  # torch.exp(x) begins with a module
+            beside = None
         device = f"{source.code(beside)}.device" if beside is not None else device_expression(source, here)
-        if device and isinstance(here, _MOVABLE):
+        if device and isinstance(here, _MOVABLE) and device != f"{source.code(here)}.device":
             end = source.span(here)[1]
             return site.path, [(end, end, f".to({device})")]
     return None

@@ -12,6 +12,19 @@ Bad::
         model = DDP(model.to(rank), device_ids=[rank])
         return model.encode(x)
 
+Bad::
+
+    from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+    class Trainer:
+        def __init__(self, model, rank):
+            self.model = model.to(rank)
+            self.model = DDP(self.model, device_ids=[rank])
+
+        def run(self, x):
+            return self.model.encode(x)
+
 Good::
 
     from torch.nn.parallel import DistributedDataParallel as DDP
@@ -28,8 +41,7 @@ import ast
 from collections.abc import Iterator
 
 from torchport.check.rule import ERROR, Hit, Rule
-from torchport.check.rules.ranks import DDP, home
-from torchport.check.rules.training import always_before
+from torchport.check.rules.wrapped import is_wrapped, wrapped_names
 from torchport.check.source import Source
 from torchport.text import mark
 
@@ -60,33 +72,22 @@ _OWN = frozenset(
 
 
 def look(source: Source) -> Iterator[Hit]:
-    """Attributes that no module has by itself, of a name that stands for nothing but a wrapper since then."""
-    for call in source.calls(DDP):
-        match source.parent(call):
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                found = source.scope_at(call).find(name)
-            case _:
-                continue
-        ways = [way for way in found[1] if getattr(way.node, "lineno", 0) > call.lineno] if found else []
-        added = {
-            node.attr for node in source.nodes(ast.Attribute) if isinstance(node.ctx, ast.Store) and _of(node, name)
-        }
-        for node in source.nodes(ast.Attribute):
-            if not isinstance(node.ctx, ast.Load) or not _of(node, name) or node.attr in _OWN | added:
-                continue
-            if ways or node.attr.startswith("_") or home(source, node) is not home(source, call):
-                continue
-            if always_before(source, call, node) and not _asks(source, node, name):
-                end = source.span(node.value)[1]
-                words = {"name": name, "attribute": node.attr}
-                yield Hit(node, words, ((end, end, ".module"),), safe=True)
+    """Attributes that no module has by itself, of what stands for nothing but a wrapper there."""
+    names = wrapped_names(source)
+    if not names:
+        return
+    nodes = [node for node in source.nodes(ast.Attribute) if source.code(node.value) in names]
+    added = {node.attr for node in nodes if isinstance(node.ctx, ast.Store)}
+    for node in nodes:
+        if not isinstance(node.ctx, ast.Load) or node.attr.startswith("_") or node.attr in _OWN | added:
+            continue
+        if is_wrapped(source, node.value, names) and not _asks(source, node):
+            end = source.span(node.value)[1]
+            words = {"name": source.code(node.value), "attribute": node.attr}
+            yield Hit(node, words, ((end, end, ".module"),), safe=True)
 
 
-def _of(node: ast.Attribute, name: str) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == name
-
-
-def _asks(source: Source, node: ast.Attribute, name: str) -> bool:
+def _asks(source: Source, node: ast.Attribute) -> bool:
     """Whether a test around it asks what kind of object it is, or a handler waits for the failure."""
     for above in source.ancestors(node):
         if isinstance(above, (ast.If, ast.IfExp)):

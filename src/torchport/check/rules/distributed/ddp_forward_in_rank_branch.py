@@ -49,8 +49,9 @@ import ast
 from collections.abc import Iterator
 
 from torchport.check.rule import ERROR, Hit, Rule
-from torchport.check.rules.ranks import DDP, first_rank_branch, home
-from torchport.check.rules.training import always_before, called_functions
+from torchport.check.rules.ranks import first_rank_branch
+from torchport.check.rules.training import called_functions
+from torchport.check.rules.wrapped import is_wrapped, wrapped_names
 from torchport.check.source import Source, parameters
 from torchport.text import mark
 
@@ -64,41 +65,23 @@ META = Rule(
 
 
 def look(source: Source) -> Iterator[Hit]:
-    """Behind a test of the rank: calls of what DDP made before, and of functions that call what they are given."""
-    wraps = source.calls(DDP)
-    for call in source.nodes(ast.Call) if wraps else ():
-        branch = first_rank_branch(source, call)
-        if branch is None:
+    """Behind a test of the rank: calls of a wrapper, and of functions of this file that call what they are given."""
+    names = wrapped_names(source)
+    for call in source.nodes(ast.Call) if names else ():
+        if first_rank_branch(source, call) is None:
             continue
-        name = _wrapped(source, call.func, wraps)
-        if name:
-            end = source.span(call.func)[1]
-            yield Hit(call, {"code": source.code(call), "name": name}, ((end, end, ".module"),))
-            continue
-        for place, given in enumerate(call.args):
-            name = _wrapped(source, given, wraps)
-            if name and isinstance(call.func, ast.Name) and _calls_parameter(source, call, place):
-                end = source.span(given)[1]
-                yield Hit(call, {"code": source.code(call), "name": name}, ((end, end, ".module"),))
+        passed = [each for place, each in enumerate(call.args) if _calls_parameter(source, call, place)]
+        for model in [call.func, *passed]:
+            if is_wrapped(source, model, names):
+                end = source.span(model)[1]
+                words = {"code": source.code(call), "name": source.code(model)}
+                yield Hit(call, words, ((end, end, ".module"),))
                 break
-
-
-def _wrapped(source: Source, node: ast.expr, wraps: list[ast.Call]) -> str:
-    """The name of a wrapped model, where nothing else is known to have been given that name since."""
-    if not isinstance(node, ast.Name):
-        return ""
-    given = [each for each in wraps if each in source.values(node) and home(source, each) is home(source, node)]
-    if not given or not always_before(source, given[-1], node):
-        return ""
-    found = source.scope_at(node).find(node.id)
-    latest = max((way.node.lineno for way in found[1] if hasattr(way.node, "lineno")), default=0) if found else 0
-    return node.id if latest <= given[-1].lineno else ""
 
 
 def _calls_parameter(source: Source, call: ast.Call, place: int) -> bool:
     """Whether the function of this file that is called calls its parameter at that place."""
-    assert isinstance(call.func, ast.Name)
-    wanted = call.func.id
+    wanted = call.func.id if isinstance(call.func, ast.Name) else ""
     function = next((each for each in called_functions(source, call) if each.name == wanted), None)
     given = parameters(function) if function is not None else []
     if function is None or place >= len(given):

@@ -65,7 +65,7 @@ META = Rule(
 
 def look(source: Source) -> Iterator[Hit]:
     """Shuffling samplers, where the file knows no ``set_epoch`` and goes through their loader in a loop of epochs."""
-    if "set_epoch" in code_of(source):
+    if not source.calls(SAMPLER) or "set_epoch" in code_of(source):
         return
     loaders: dict[ast.expr, list[ast.Call]] = {}
     for call in source.calls("torch.utils.data.DataLoader"):

@@ -109,6 +109,8 @@ def _keeper(source: Source, node: ast.Name) -> ast.expr | None:
     match above:
         case ast.AugAssign(target=target, op=ast.Add(), value=value) if value is child:
             return target if last_name(target) != node.id else None
+        case ast.Assign(targets=[ast.Name() as target], value=ast.BinOp(left=ast.Name(id=old))) if child is not node:
+            return target if target.id == old != node.id else None
         case ast.Call(func=ast.Attribute(value=target, attr="append"), args=[given]) if given is child:
             return target if isinstance(source.parent(above), ast.Expr) else None
     return None
@@ -136,7 +138,8 @@ def _is_wanted(source: Source, kept: ast.expr, losses: list[tuple[ast.Call, ast.
             statement = source.statement(node)
             if isinstance(statement, ast.Assign) and any(last_name(each) in wanted for each in statement.targets):
                 return True
-    loop = source.loops(kept)[0]
+    own = source.statement(kept)
     return any(
-        isinstance(each, ast.Assign) and any(last_name(target) == name for target in each.targets) for each in loop.body
+        isinstance(each, ast.Assign) and each is not own and any(last_name(target) == name for target in each.targets)
+        for each in source.loops(kept)[0].body
     )

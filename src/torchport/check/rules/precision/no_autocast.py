@@ -57,7 +57,7 @@ _MIXED = re.compile(r"autocast|\bamp\b|bfloat16|float16|\.half\(|GradScaler|fp16
 
 def look(source: Source) -> Iterator[Hit]:
     """The first loop of a file that trains, where the file uses a GPU and nothing in it speaks of a lower precision."""
-    if not uses_cuda(source) or is_managed(source) or _MIXED.search(code_of(source)):
+    if not source.calls(".backward") or not uses_cuda(source) or is_managed(source) or _MIXED.search(code_of(source)):
         return
     stepped = {inner_loop(source, call) for call in optimizer_steps(source)}
     for call in backwards(source):

@@ -55,7 +55,7 @@ _SET = re.compile(r"float32_matmul_precision|tf32|fp32_precision|autocast|\.half
 
 def look(source: Source) -> Iterator[Hit]:
     """The first step of an optimizer that the file makes itself, where it uses a GPU and says nothing of precision."""
-    if not uses_cuda(source) or is_managed(source) or _SET.search(code_of(source)):
+    if not source.calls(".backward") or not uses_cuda(source) or is_managed(source) or _SET.search(code_of(source)):
         return
     trained = {inner_loop(source, call) for call in backwards(source)}
     for call in optimizer_steps(source):

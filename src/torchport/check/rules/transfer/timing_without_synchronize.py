@@ -132,9 +132,10 @@ def _waits(source: Source, block: list[ast.stmt], end: ast.Call) -> bool:
     limit = source.span(end)[0]
     for statement in block:
         for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and source.span(node)[0] < limit:
-                if _attribute(node) in _WAITING or (not _is_plain(source, node) and statement is not block[-1]):
-                    return True
+            if not isinstance(node, ast.Call) or source.span(node)[0] >= limit:
+                continue
+            if _attribute(node) in _WAITING or (not _is_plain(source, node) and statement is not block[-1]):
+                return True
     return False
 
 
