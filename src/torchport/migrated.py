@@ -60,6 +60,7 @@ class Migrated:
     on_cpu: Proof | None
     draws: tuple[tuple[str, str], ...]
     rounds: int
+    failure: str  # the error with which the program itself ends, empty for none
     exit_code: int
     seconds: float
 

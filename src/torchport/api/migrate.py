@@ -130,9 +130,20 @@ def _told(
         on_cpu=migration.on_cpu,
         draws=tuple(sorted(draws)),
         rounds=migration.rounds,
+        failure=_failure(migration.last) if stopped else "",
         exit_code=code,
         seconds=time.monotonic() - started,
     )
+
+
+def _failure(run: Run | None) -> str:
+    """The error of the first rank that has one, in one line."""
+    for record in run.records if run is not None else ():
+        error = (record.exit or {}).get("error")
+        if isinstance(error, dict):
+            lines = str(error.get("message")).splitlines() or [""]
+            return f"{error.get('type')}: {lines[0]}, {error.get('site') or ''}".rstrip(", ")
+    return ""
 
 
 def _absolute(python: str | None, folder: Path) -> str | None:

@@ -74,6 +74,8 @@ def _parts(migrated: Migrated) -> Iterator[Text | Table]:
         more = len(migrated.draws) - _SHOWN_DRAWS
         places += f" +{more}" if more > 0 else ""
         yield _row(_("random"), _("a real card draws other numbers here: {places}").format(places=places))
+    if migrated.failure:
+        yield _row(_("stopped"), migrated.failure)
     for refused in migrated.refused:
         yield _row(_("refused"), _("{repair} changed the losses, and was taken back").format(repair=refused))
     yield from _left(migrated)
@@ -93,6 +95,8 @@ def _before(migrated: Migrated) -> str:
 
 
 def _after(migrated: Migrated) -> str:
+    if not migrated.clean and not migrated.left:
+        return _("not shown: the program itself fails") if migrated.failure else _("other losses, see below")
     if not migrated.clean:
         return ngettext("{count} fault is left", "{count} faults are left", len(migrated.left)).format(
             count=len(migrated.left)

@@ -51,6 +51,9 @@ def _operands(
         yield (left, right) if wrong_left else (right, left)
     position = _POSITIONS.get(argument)
     for call in at_line(source, line, ast.Call):
+        if node is not None and node in call.args and len(call.args) > 1:
+            yield node, next(each for each in call.args if each is not node)
+            continue
         if position is None or len(call.args) <= position or len(call.args) < 2 or node is not None:
             continue
         yield call.args[position], call.args[0 if position else 1]

@@ -70,6 +70,8 @@ _SMALL = {"int16", "int8", "uint8", "float16"}  # may not hold what is given
 
 def look(source: Source) -> Iterator[Hit]:
     """Calls of the old constructors; not those whose tensor goes into a parameter or a buffer at once."""
+    # What is made then need not be on the CPU, as it is here.
+    elsewhere = bool(source.calls("torch.set_default_device", "torch.set_default_tensor_type"))
     for call in source.calls(*sorted(LEGACY)):
         above = source.parent(call)
         if isinstance(above, ast.Call) and (
@@ -78,7 +80,7 @@ def look(source: Source) -> Iterator[Hit]:
         ):
             continue
         changes, safe = _repair(source, call)
-        yield Hit(call, {"name": source.code(call.func)}, changes, safe)
+        yield Hit(call, {"name": source.code(call.func)}, changes, safe and not elsewhere)
 
 
 def _repair(source: Source, call: ast.Call) -> tuple[tuple[Change, ...], bool]:
