@@ -63,7 +63,7 @@ def check(project, *words, command="check"):
 
 
 def check_apart(project, *words, **options):
-    environ = {**os.environ, "PYTHONUTF8": "1", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
+    environ = {**os.environ, "COLUMNS": "100", "PYTHONUTF8": "1", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
     argv = [sys.executable, "-m", "torchport", "check", *words]
     return subprocess.run(argv, cwd=project, env=environ, capture_output=True, text=True, check=False, **options)
 

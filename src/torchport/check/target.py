@@ -15,9 +15,13 @@ else:
 
 Version = tuple[int, int]
 
+_LAST_MINOR = 99  # of a major version whose last one nobody knows yet
+
 # Name, perhaps extras, then what is asked of the version.
 _ASKED = re.compile(r"(?:torch|pytorch)(?:\[[^\]]*\])?\s*(?P<version>[=<>~!^].*)?", re.IGNORECASE)
-_BOUND = re.compile(r"(?P<how>===|==|=|>=|~=|\^|>)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?")
+_BOUND = re.compile(
+    r"(?P<how>===|==|<=|<|~=|(?<![<>=!~])=)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+|\*))?(?P<patch>\.\d+)?"
+)
 _PLAIN = re.compile(r"\s*(?:===?|>=|~=|\^|>)?\s*v?(\d+)(?:\.(\d+))?(?:[.+*]\S*)?\s*")
 _QUOTED = re.compile(r"""["']((?:torch|pytorch)[^"'\w-][^"']*|torch)["']""", re.IGNORECASE)
 _TABLES = ("dependencies", "dev-dependencies")
@@ -32,16 +36,29 @@ def parse(text: str) -> Version | None:
 
 
 def of_project(root: Path) -> Version | None:
-    """The version that the project pins, else its lower bound; the oldest, where files differ; None if unknown."""
-    found = [version for asked in _requirements(root) if (version := _lowest(asked))]
+    """The newest version that the project lets in; the oldest such, where files differ; None where nothing ends it.
+
+    A lower bound pins nothing: with ``torch>=0.4`` the newest is what gets installed.
+    """
+    found = [version for asked in _requirements(root) if (version := _pin(asked))]
     return min(found, default=None)
 
 
-def _lowest(asked: str) -> Version | None:
-    """The pin or the lower bound of one requirement."""
+def _pin(asked: str) -> Version | None:
+    """The newest version that a requirement lets in, None where it sets no end."""
     match = _ASKED.match(asked.split("#")[0].split(";")[0].strip())
-    bound = _BOUND.search(match["version"]) if match and match["version"] else None
-    return (int(bound["major"]), int(bound["minor"] or 0)) if bound else None
+    found = [_newest(bound) for bound in _BOUND.finditer(match["version"])] if match and match["version"] else []
+    return min((each for each in found if each), default=None)
+
+
+def _newest(bound: re.Match[str]) -> Version | None:
+    major, minor = int(bound["major"]), bound["minor"]
+    if bound["how"] == "<" and not bound["patch"]:
+        before = int(minor or 0)
+        return (major, before - 1) if before else (major - 1, _LAST_MINOR)
+    if minor in (None, "*") or (bound["how"] == "~=" and not bound["patch"]):  # any of that major version
+        return (major, _LAST_MINOR) if bound["how"] != "<=" else (major, 0)
+    return major, int(minor)
 
 
 def _requirements(root: Path) -> Iterator[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
-from torchport.check.flow.calls import has_parameters
 from torchport.check.flow.events import Event
-from torchport.check.flow.interpret import Frame, Interpreter, TooLong
+from torchport.check.flow.frame import Frame
+from torchport.check.flow.interpret import Interpreter, TooLong
+from torchport.check.flow.layers import has_parameters
 from torchport.check.flow.values import GPU, UNKNOWN, Class, Function, Module, Tensor, Value
 from torchport.check.names import Function as Method
 from torchport.check.source import FUNCTION_DEFS, Source, parameters

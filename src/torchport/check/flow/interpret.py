@@ -6,24 +6,22 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
-from torchport.check.flow import torch_facts as facts
 from torchport.check.flow.events import Event, Log, kind_of
-from torchport.check.flow.tests import truth
+from torchport.check.flow.expressions import EXPRESSIONS
+from torchport.check.flow.frame import Environment, Frame
+from torchport.check.flow.statements import STATEMENTS
 from torchport.check.flow.values import (
     CPU,
     GPU,
     UNKNOWN,
-    Array,
     Class,
     Const,
     Device,
-    DeviceValue,
     Function,
     Loader,
     Mapping,
     Module,
     Object,
-    Optimizer,
     Origin,
     Sequence,
     Tensor,
@@ -38,30 +36,9 @@ from torchport.check.source import Source, parameters
 _MOST_DEPTH = 6
 _MOST_STEPS = 60_000
 
-Environment = dict[str, Value]
-
 
 class TooLong(Exception):
     """The file is larger than it pays to follow."""
-
-
-class Frame:
-    """One running function or module: its file, its names, what it has returned."""
-
-    def __init__(self, source: Source, names: Environment, around: Frame | None = None, depth: int = 0) -> None:
-        self.source = source
-        self.names = names
-        self.around = around
-        self.depth = depth
-        self.returned: list[Value] = []
-
-    def look_up(self, name: str) -> Value | None:
-        frame: Frame | None = self
-        while frame is not None:
-            if name in frame.names:
-                return frame.names[name]
-            frame = frame.around
-        return None
 
 
 class Interpreter:
@@ -98,124 +75,13 @@ class Interpreter:
         self._steps += 1
         if self._steps > _MOST_STEPS:
             raise TooLong
-        method = getattr(self, f"_{type(node).__name__}", None)
-        if method is not None:
-            return bool(method(node, frame))
+        do = STATEMENTS.get(type(node))
+        if do is not None:
+            return bool(do(self, node, frame))
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(child, frame)
         return isinstance(node, (ast.Raise, ast.Continue, ast.Break))
-
-    def _Expr(self, node: ast.Expr, frame: Frame) -> None:
-        self.value(node.value, frame)
-
-    def _Return(self, node: ast.Return, frame: Frame) -> bool:
-        frame.returned.append(self.value(node.value, frame) if node.value else Const(None))
-        return True
-
-    def _Assign(self, node: ast.Assign, frame: Frame) -> None:
-        value = self.value(node.value, frame)
-        for target in node.targets:
-            self.assign(target, value, frame, node.value)
-
-    def _AnnAssign(self, node: ast.AnnAssign, frame: Frame) -> None:
-        if node.value is not None:
-            self.assign(node.target, self.value(node.value, frame), frame, node.value)
-
-    def _AugAssign(self, node: ast.AugAssign, frame: Frame) -> None:
-        left, right = self.value(node.target, frame), self.value(node.value, frame)
-        result = self.combine(node, [left, right], frame, in_place=True)
-        if isinstance(left, Sequence):
-            result = join(left, right) if isinstance(right, Sequence) else UNKNOWN
-        self.assign(node.target, result, frame, node.value)
-
-    def _FunctionDef(self, node: ast.FunctionDef, frame: Frame) -> None:
-        frame.names[node.name] = Function(frame.source, node, around=frame)
-
-    _AsyncFunctionDef = _FunctionDef
-
-    def _ClassDef(self, node: ast.ClassDef, frame: Frame) -> None:
-        frame.names[node.name] = Class(frame.source, node)
-
-    def _Import(self, node: ast.Import, frame: Frame) -> None:
-        for alias in node.names:
-            frame.names.pop(alias.asname or alias.name.split(".")[0], None)
-
-    def _ImportFrom(self, node: ast.ImportFrom, frame: Frame) -> None:
-        base = self._sibling(node, frame)
-        for alias in node.names:
-            name = alias.asname or alias.name
-            if base is not None and alias.name == "*":
-                frame.names.update(base.names)
-            elif base is not None and alias.name in base.names:
-                frame.names[name] = base.names[alias.name]
-            else:
-                frame.names.pop(name, None)
-
-    def _sibling(self, node: ast.ImportFrom, frame: Frame) -> Frame | None:
-        name = node.module or ""
-        if node.level:
-            parents = frame.source.module.split(".")[: -node.level]
-            name = ".".join([*parents, *([name] if name else [])])
-        source = self.sibling(name) if name else None
-        return self.module(source) if source is not None else None
-
-    def _If(self, node: ast.If, frame: Frame) -> bool:
-        decided = truth(node.test, frame, self)
-        if decided is None:
-            self.value(node.test, frame)
-            before = dict(frame.names)
-            ended = self.block(node.body, frame)
-            first, frame.names = frame.names, before
-            other_ended = self.block(node.orelse, frame)
-            if ended:
-                return other_ended
-            if other_ended:
-                frame.names = first
-                return False
-            frame.names = _joined(first, frame.names)
-            return False
-        return self.block(node.body if decided else node.orelse, frame)
-
-    def _For(self, node: ast.For, frame: Frame) -> None:
-        element = self.element(self.value(node.iter, frame), node.iter, frame)
-        for _round in range(2):
-            self.assign(node.target, element, frame, node.iter)
-            self.block(node.body, frame)
-        self.block(node.orelse, frame)
-
-    _AsyncFor = _For
-
-    def _While(self, node: ast.While, frame: Frame) -> None:
-        self.value(node.test, frame)
-        for _round in range(2):
-            self.block(node.body, frame)
-
-    def _With(self, node: ast.With, frame: Frame) -> bool:
-        before = self.default
-        for item in node.items:
-            value = self.value(item.context_expr, frame)
-            if isinstance(value, DeviceValue):  # with torch.device("cuda"):
-                self.default = value.device
-            if item.optional_vars is not None:
-                self.assign(item.optional_vars, UNKNOWN, frame, item.context_expr)
-        ended = self.block(node.body, frame)
-        self.default = before
-        return ended
-
-    _AsyncWith = _With
-
-    def _Try(self, node: ast.Try, frame: Frame) -> bool:
-        ended = self.block(node.body, frame)
-        if not ended:
-            self.block(node.orelse, frame)
-        self.block(node.finalbody, frame)
-        return False
-
-    def _Delete(self, node: ast.Delete, frame: Frame) -> None:
-        for target in node.targets:
-            if isinstance(target, ast.Name):
-                frame.names.pop(target.id, None)
 
     # Assignment
 
@@ -269,196 +135,13 @@ class Interpreter:
 
     def value(self, node: ast.expr, frame: Frame) -> Value:
         """What an expression is."""
-        method = getattr(self, f"_{type(node).__name__}", None)
-        if method is not None:
-            result: Value = method(node, frame)
-            return result
+        read = EXPRESSIONS.get(type(node))
+        if read is not None:
+            return read(self, node, frame)
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(child, frame)
         return UNKNOWN
-
-    def _Constant(self, node: ast.Constant, frame: Frame) -> Value:
-        return Const(node.value)
-
-    def _Name(self, node: ast.Name, frame: Frame) -> Value:
-        value = frame.look_up(node.id)
-        return UNKNOWN if value is None else value
-
-    def _Attribute(self, node: ast.Attribute, frame: Frame) -> Value:
-        owner = self.value(node.value, frame)
-        if isinstance(owner, (Module, Object)):
-            if node.attr in owner.attributes:
-                return owner.attributes[node.attr]
-            method = self.method(owner, node.attr)
-            if method is not None:
-                if any(
-                    frame.source.name(each) or getattr(each, "id", "") == "property" for each in _decorators(method)
-                ) and (_is_property(method)):
-                    return self.call_function(method, [], {}, frame)
-                return method
-            return (
-                Tensor(owner.device, follows=True)
-                if isinstance(owner, Module) and node.attr in ("weight", "bias")
-                else UNKNOWN
-            )
-        if isinstance(owner, (Tensor, Tree)):
-            if node.attr == "device":
-                return DeviceValue(owner.device)
-            if node.attr == "is_cuda":
-                return Const(owner.device == GPU) if owner.device else UNKNOWN
-            if node.attr in facts.NUMBERS:
-                return UNKNOWN
-            return (
-                owner
-                if isinstance(owner, Tree) or node.attr in ("data", "T", "mT", "H", "grad", "real", "imag")
-                else UNKNOWN
-            )
-        if isinstance(owner, Sequence | Mapping | Const | Loader):
-            return UNKNOWN
-        source = self._module_of(node.value, frame)
-        if source is not None:
-            return self.module(source).names.get(node.attr, UNKNOWN)
-        return UNKNOWN
-
-    def _module_of(self, node: ast.expr, frame: Frame) -> Source | None:
-        name = frame.source.name(node) if isinstance(node, ast.Name) else ""
-        return self.sibling(name) if name and not name.startswith("torch") else None
-
-    def _Tuple(self, node: ast.Tuple | ast.List, frame: Frame) -> Value:
-        if any(isinstance(each, ast.Starred) for each in node.elts):
-            return Sequence(None, UNKNOWN)
-        return Sequence(tuple(self.value(each, frame) for each in node.elts))
-
-    _List = _Tuple
-
-    def _Dict(self, node: ast.Dict, frame: Frame) -> Value:
-        items: dict[object, Value] = {}
-        for key, each in zip(node.keys, node.values, strict=True):
-            value = self.value(each, frame)
-            if isinstance(key, ast.Constant):
-                items[key.value] = value
-            elif isinstance(value, Module):
-                items[object()] = value
-        return Mapping(items)
-
-    def _ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: Frame) -> Value:
-        inner = self._comprehension(node, frame)
-        element = self.value(node.elt, inner)
-        if len(node.generators) == 1 and isinstance(element, (Tensor, Module)):
-            return Sequence(None, element)
-        return Sequence(None, element)
-
-    _SetComp = _GeneratorExp = _ListComp
-
-    def _DictComp(self, node: ast.DictComp, frame: Frame) -> Value:
-        inner = self._comprehension(node, frame)
-        value = self.value(node.value, inner)
-        if isinstance(value, (Tensor, Tree)):
-            return Tree(value.device, value.origin)
-        return Mapping({object(): value}) if isinstance(value, Module) else UNKNOWN
-
-    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, frame: Frame) -> Frame:
-        inner = Frame(frame.source, {}, frame, frame.depth)
-        for each in node.generators:
-            self.assign(each.target, self.element(self.value(each.iter, inner), each.iter, inner), inner, each.iter)
-        return inner
-
-    def _IfExp(self, node: ast.IfExp, frame: Frame) -> Value:
-        decided = truth(node.test, frame, self)
-        if decided is not None:
-            return self.value(node.body if decided else node.orelse, frame)
-        self.value(node.test, frame)
-        return join(self.value(node.body, frame), self.value(node.orelse, frame))
-
-    def _Lambda(self, node: ast.Lambda, frame: Frame) -> Value:
-        return Function(frame.source, node, around=frame)
-
-    def _NamedExpr(self, node: ast.NamedExpr, frame: Frame) -> Value:
-        value = self.value(node.value, frame)
-        self.assign(node.target, value, frame, node.value)
-        return value
-
-    def _Await(self, node: ast.Await, frame: Frame) -> Value:
-        return self.value(node.value, frame)
-
-    def _Starred(self, node: ast.Starred, frame: Frame) -> Value:
-        self.value(node.value, frame)
-        return UNKNOWN
-
-    def _UnaryOp(self, node: ast.UnaryOp, frame: Frame) -> Value:
-        value = self.value(node.operand, frame)
-        return value if isinstance(value, Tensor) else UNKNOWN
-
-    def _BoolOp(self, node: ast.BoolOp, frame: Frame) -> Value:
-        found = [self.value(each, frame) for each in node.values]
-        return found[0] if len(set(map(id, found))) == 1 else UNKNOWN
-
-    def _BinOp(self, node: ast.BinOp, frame: Frame) -> Value:
-        left, right = self.value(node.left, frame), self.value(node.right, frame)
-        if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(node.op, ast.Add):
-            if left.items is not None and right.items is not None:
-                return Sequence(left.items + right.items)
-            return Sequence(None, join(left.each(), right.each()))
-        if isinstance(left, Sequence) and isinstance(node.op, ast.Mult):
-            return Sequence(None, left.each())
-        return self.combine(node, [left, right], frame, role="mask" if _is_bitwise(node.op) else "")
-
-    def _Compare(self, node: ast.Compare, frame: Frame) -> Value:
-        found = [self.value(each, frame) for each in (node.left, *node.comparators)]
-        if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
-            return UNKNOWN
-        return self.combine(node, found, frame)
-
-    def _Subscript(self, node: ast.Subscript, frame: Frame) -> Value:
-        owner = self.value(node.value, frame)
-        indices = self._indices(node.slice, frame)
-        if isinstance(owner, Mapping):
-            key = indices[0].value if len(indices) == 1 and isinstance(indices[0], Const) else None
-            return owner.items.get(key, UNKNOWN)
-        if isinstance(owner, Sequence):
-            if len(indices) == 1 and isinstance(indices[0], Const) and isinstance(indices[0].value, int):
-                if owner.items is not None and -len(owner.items) <= indices[0].value < len(owner.items):
-                    return owner.items[indices[0].value]
-                return owner.element if owner.items is None else UNKNOWN
-            return owner if isinstance(node.slice, ast.Slice) and owner.items is None else UNKNOWN
-        if isinstance(owner, Module):
-            return self.element(owner, node, frame) if not isinstance(node.slice, ast.Slice) else owner
-        if isinstance(owner, Tensor):
-            for index in indices:
-                if isinstance(index, Tensor) and owner.device == CPU and index.device == GPU and not owner.numbers:
-                    self._event("index-device-mismatch", node, owner, frame, frame.source.code(node.slice))
-                    return owner.at(GPU)
-            several = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            keeps = all(isinstance(each, ast.Slice) or _is_none(each) for each in several)
-            if any(isinstance(index, Tensor) for index in indices):
-                return replace(owner, follows=False, dims=None)
-            if keeps:
-                added = sum(isinstance(each, ast.Constant) and each.value is None for each in several)
-                return replace(owner, follows=False, dims=None if owner.dims is None else owner.dims + added)
-            if any(isinstance(each, ast.Constant) and each.value is Ellipsis for each in several):
-                return owner.with_dims(None)
-            taken = sum(not isinstance(each, ast.Slice) for each in several)
-            plain = all(
-                isinstance(each, (ast.Slice, ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)) for each in several
-            )
-            return owner.with_dims(owner.dims - taken if owner.dims is not None and plain else None)
-        return self.indexed(owner, node) if isinstance(owner, Tree) else UNKNOWN
-
-    def _indices(self, node: ast.expr, frame: Frame) -> list[Value]:
-        if isinstance(node, ast.Tuple):
-            return [self.value(each, frame) for each in node.elts]
-        if isinstance(node, ast.Slice):
-            for each in (node.lower, node.upper, node.step):
-                if each is not None:
-                    self.value(each, frame)
-            return []
-        return [self.value(node, frame)]
-
-    def _Call(self, node: ast.Call, frame: Frame) -> Value:
-        from torchport.check.flow.calls import call
-
-        return call(self, node, frame)
 
     # What operators do
 
@@ -649,36 +332,10 @@ def _generators(source: Source) -> set[ast.AST]:
     return found
 
 
-def _joined(left: Environment, right: Environment) -> Environment:
-    return {
-        name: join(left[name], right[name]) if name in left and name in right else (left.get(name) or right[name])
-        for name in {**left, **right}
-    }
-
-
 def _modules(value: Sequence | Mapping) -> list[Module]:
     held = list(flat([value])) if isinstance(value, Sequence) else list(value.items.values())
     return [each for each in held if isinstance(each, Module)]
 
 
-def _decorators(function: Function) -> list[ast.expr]:
-    return [] if isinstance(function.node, ast.Lambda) else function.node.decorator_list
-
-
-def _is_property(function: Function) -> bool:
-    return any(getattr(each, "id", "") == "property" for each in _decorators(function))
-
-
 def _is_number(value: Tensor | Tree) -> bool:
     return isinstance(value, Tensor) and value.numbers is True
-
-
-def _is_bitwise(op: ast.operator) -> bool:
-    return isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor))
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and (node.value is None or node.value is Ellipsis)
-
-
-__all__ = ["Array", "Frame", "Interpreter", "Loader", "Optimizer", "TooLong"]

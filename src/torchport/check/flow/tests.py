@@ -6,10 +6,11 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from torchport.check.flow.frame import Frame
 from torchport.check.flow.values import GPU, Const, DeviceValue, Module, Tensor
 
 if TYPE_CHECKING:
-    from torchport.check.flow.interpret import Frame, Interpreter
+    from torchport.check.flow.interpret import Interpreter
 
 _YES = re.compile(r"(?:^|_)(?:cuda|gpu|gpus|on_gpu)$|^use_(?:cuda|gpu)|^(?:cuda|gpu)(?:_|$)", re.IGNORECASE)
 _NO = re.compile(r"^(?:no|disable|without)_(?:cuda|gpu|accel)$|^(?:use_)?cpu(?:_only)?$", re.IGNORECASE)
