@@ -37,6 +37,7 @@ def test_one_process_shares_the_terminal():
         "strict": False,
         "backing": "cpu",
         "plain": False,
+        "seed": None,
         "steps": 5,
         "project": "/p",
         "rank": 0,
