@@ -194,8 +194,17 @@ def rehearsed(folder: Path, entry: str, options: list[str]) -> tuple[bool, set[t
     except ValueError:
         return done.returncode not in (0, 1), set()
     faults = [each for each in report["findings"] if each["severity"] == "error"]
-    places = [place for each in faults for place in (each["location"], *(one["location"] for one in each["evidence"]))]
-    return bool(faults) or done.returncode not in (0, 1), {(each["path"], each["line"]) for each in places if each}
+    return bool(faults) or done.returncode not in (0, 1), set(places(faults))
+
+
+def places(report: Any) -> Iterator[tuple[str, int]]:
+    """Every place that a part of a report names."""
+    if isinstance(report, dict):
+        if isinstance(report.get("path"), str) and isinstance(report.get("line"), int):
+            yield report["path"], report["line"]
+        report = list(report.values())
+    for each in report if isinstance(report, list) else ():
+        yield from places(each)
 
 
 def migrated(folder: Path, entry: str) -> bool:
