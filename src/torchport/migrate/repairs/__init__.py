@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchport.check.rule import Change
-from torchport.migrate.repairs import batch, container, factory, generator, host, loss, module, use
+from torchport.migrate.repairs import assigned, batch, container, factory, generator, host, layer, loss, module, use
 from torchport.migrate.repairs.sites import offender
 from torchport.migrate.tree import Tree
 from torchport.record import Observation
@@ -21,11 +21,13 @@ REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("module", module.repair),
     ("list registered", container.register),
     ("list moved", container.move),
+    ("layer", layer.repair),
     ("factory", factory.repair),
     ("host", host.repair),
     ("batch moved", batch.whole),
     ("batch as a dictionary", batch.mapping),
     ("batch as a list", batch.sequence),
+    ("assigned", assigned.repair),
     ("use", use.repair),
 )
 

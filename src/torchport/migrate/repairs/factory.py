@@ -22,6 +22,7 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
         index = str(wrong.get("name") or "")
         wrong = other(observation)
         site = wrong.get("born")
+    site = site or observation.site  # one that was made on the way, in the call itself
     if wrong.get("device") != "cpu" or site is None or wrong.get("kind") == "parameter":
         return None
     source = tree.read(site.path)

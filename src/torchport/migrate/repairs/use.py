@@ -33,10 +33,18 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
         if beside is not None and source.name(beside):  # torch.exp(x) begins with a module
             beside = None
         device = f"{source.code(beside)}.device" if beside is not None else device_expression(source, here)
-        if device and isinstance(here, _MOVABLE) and device != f"{source.code(here)}.device":
+        if device == f"{source.code(here)}.device":
+            device = _of_module(source, here)
+        if device and isinstance(here, _MOVABLE):
             end = source.span(here)[1]
             return site.path, [(end, end, f".to({device})")]
     return None
+
+
+def _of_module(source: Source, node: ast.expr) -> str:
+    """Where the module is in whose method a node stands."""
+    owner = source.method_class(node)
+    return "next(self.parameters()).device" if owner is not None and source.is_module_class(owner) else ""
 
 
 def _operands(
