@@ -166,10 +166,11 @@ def _run_and_repair(
             break
         done.rounds += 1
         before = done.tree.state()
+        had = Counter(identity(each, done.tree) for each in _errors(current))
         made = [each for each in proposals if done.tree.change(each.path, list(each.changes))]
         tell("repair")
         fresh = run(done.tree.folder, Launch())
-        had, have = (Counter(map(identity, _errors(each))) for each in (current, fresh))
+        have = Counter(identity(each, done.tree) for each in _errors(fresh))
         if made and all(have[each.identity] < had[each.identity] for each in made) and _holds(current, fresh, wanted):
             done.applied += made
             current, alone = fresh, False

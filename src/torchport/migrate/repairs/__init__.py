@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchport.check.rule import Change
 from torchport.migrate.repairs import assigned, batch, container, factory, generator, host, layer, loss, module, use
-from torchport.migrate.repairs.sites import offender
+from torchport.migrate.repairs.sites import at_line, offender
 from torchport.migrate.tree import Tree
 from torchport.record import Observation
 
@@ -43,16 +44,18 @@ class Proposal:
     identity: str
 
 
-def identity(observation: Observation) -> str:
+def identity(observation: Observation, tree: Tree) -> str:
     """What a fault is, wherever its line stands now and whatever was written into it."""
     site, wrong = observation.site, offender(observation)
-    place = f"{site.path} {site.function}" if site is not None else ""
+    source = tree.read(site.path) if site is not None else None
+    owners = [each.name for each in at_line(source, site.line, ast.ClassDef)] if source and site else []
+    place = f"{site.path} {' '.join(owners)} {site.function}" if site is not None else ""
     return f"{observation.id} {place} {observation.fields.get('op')} {wrong.get('argument')} {wrong.get('shape')}"
 
 
 def propose(observation: Observation, tree: Tree, tried: set[tuple[str, str]]) -> Proposal | None:
     """The first repair that knows what to do and was not tried before for that fault."""
-    name = identity(observation)
+    name = identity(observation, tree)
     for kind, repair in REPAIRS:
         if (kind, name) in tried:
             continue
