@@ -120,7 +120,7 @@ def _function(
         named = {word: value for word, value in named.items() if not _MASK_WORD.search(word)}
     if given and isinstance(given[0], Tensor):
         drawn(run, node, named, given[0].device, frame)
-    result = run.combine(node, [*given, *named.values()], frame, role)
+    result = run.combine(node, [*given, *named.values()], frame, role, excuses=last in facts.ELEMENTWISE)
     if last in facts.REDUCTIONS and isinstance(result, Tensor) and len(given) == 1 and not named:
         return replace(result, numbers=True)
     if last in ("max", "min", "sort", "topk", "split", "chunk", "unbind") and isinstance(result, Tensor):

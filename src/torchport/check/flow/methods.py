@@ -140,7 +140,9 @@ def _tensor_method(
         drawn(run, node, {"generator": generator}, owner.device, frame)
     role = "mask" if method.startswith("masked_") else ""
     in_place = method.endswith("_") and not method.endswith("__")
-    result = run.combine(node, [owner, *given, *named.values()], frame, role, in_place=in_place)
+    result = run.combine(
+        node, [owner, *given, *named.values()], frame, role, in_place, excuses=method.rstrip("_") in facts.ELEMENTWISE
+    )
     if not isinstance(result, Tensor):
         return UNKNOWN
     if method in facts.REDUCTIONS and not given and not {"dim", "axis"} & named.keys():

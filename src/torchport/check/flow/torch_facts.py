@@ -19,6 +19,14 @@ TAKES_BOTH = frozenset(
 )
 REDUCTIONS = frozenset("sum mean max min norm prod std var median all any logsumexp argmax argmin".split())
 
+# Operators that go number by number, which let a CPU tensor without dimensions through.
+ELEMENTWISE = frozenset(
+    "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow eq ne lt le gt ge maximum "
+    "minimum fmax fmin where clamp atan2 hypot logaddexp lerp addcmul bitwise_and bitwise_or bitwise_xor logical_and "
+    "logical_or logical_xor masked_fill mse_loss l1_loss smooth_l1_loss huber_loss isclose sum mean copysign xlogy "
+    "fill masked_scatter".split()
+)
+
 # Modules without parameters of their own, whose result is where the input is.
 NO_PARAMETERS = frozenset(
     "ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Sigmoid Tanh Softmax LogSoftmax Softplus Hardtanh Hardswish "
