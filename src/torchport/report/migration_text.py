@@ -2,48 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from torchport.finding import Finding
 from torchport.migrated import Migrated, Proof
 from torchport.report.printable import printable
+from torchport.report.terminal import QUIET, set_in_lines
 from torchport.text import _, ngettext
 
-_QUIET = "bright_black"
 _SHOWN_DRAWS = 6
 _NAME_CELLS = 11
 
 
 def render(migrated: Migrated, *, width: int = 100, color: bool = False) -> str:
     """The report in lines of ``width`` cells; the patch keeps its own."""
-    console = Console(
-        file=io.StringIO(),
-        width=max(width, 40),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},
-    )
-    with console.capture() as capture:
-        console.print(_row(_("before"), _before(migrated)))
-        console.print(_row(_("after"), _after(migrated)))
-        console.print()
-        for line in _patch(migrated.patch):
-            console.print(line, soft_wrap=True)
-        for part in _parts(migrated):
-            console.print(part)
-    # Cells are filled up with spaces, which nobody wants to copy.
-    return re.sub(r" +$", "", capture.get(), flags=re.MULTILINE)
+    return set_in_lines(_parts(migrated), width=width, color=color)
 
 
 def _patch(patch: str) -> Iterator[Text]:
@@ -61,6 +38,10 @@ def _patch(patch: str) -> Iterator[Text]:
 
 
 def _parts(migrated: Migrated) -> Iterator[Text | Table]:
+    yield _row(_("before"), _before(migrated))
+    yield _row(_("after"), _after(migrated))
+    yield Text("")
+    yield from _patch(migrated.patch)
     yield _headline(migrated)
     yield Text("")
     yield _row(_("found"), _found(migrated))
@@ -189,12 +170,9 @@ def _quiet(name: str, finding: Finding) -> Table:
     row = Table.grid(padding=0)
     row.add_column(width=_NAME_CELLS)
     row.add_column()
-    row.add_row("", Text(f"{name}: {finding.id} {finding.location or ''} {printable(finding.message)}", _QUIET))
+    row.add_row("", Text(f"{name}: {finding.id} {finding.location or ''} {printable(finding.message)}", QUIET))
     return row
 
 
 def _near(path: str) -> str:
     return path.removeprefix(os.getcwd() + os.sep)
-
-
-__all__: Sequence[str] = ["render"]
