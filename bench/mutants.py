@@ -6,7 +6,8 @@ A mutant is a project with one edit: ``.to(…)``, ``.cuda()`` or ``.cpu()`` dro
 left out, a buffer made a plain attribute, a ``ModuleList`` a plain list, ``zeros_like`` a factory. Detected by
 reading: ``torchport check`` says something of severity warning or error that it does not say of the original. By
 running: ``torchport rehearse`` reports an error, or the program fails. Placed: a place that the report names is the
-line of the edit, or next to it. Repaired: ``torchport migrate`` makes it clean, losses as on the CPU.
+line of the edit, or one that gives what it moved its value. Repaired: ``torchport migrate`` makes it clean, losses as
+on the CPU.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Mutant:
     kind: str
     before: str
     text: str
+    lines: frozenset[int]  # of the edit, and where what is no longer moved gets its value
 
 
 def mutants(project: Path) -> Iterator[Mutant]:
@@ -68,7 +70,18 @@ def mutants(project: Path) -> Iterator[Mutant]:
             for kind, (start, end, text) in edits(source, node):
                 changed = source.text[:start] + text + source.text[end:]
                 if changed != source.text and _parses(changed):
-                    yield Mutant(project, path, node.end_lineno or node.lineno, kind, source.code(node)[:80], changed)
+                    line = node.end_lineno or node.lineno
+                    yield Mutant(project, path, line, kind, source.code(node)[:80], changed, right_lines(source, node))
+
+
+def right_lines(source: Source, call: ast.Call) -> frozenset[int]:
+    """The lines of a call, and those that give a value to the name that it moves."""
+    found = set(range(call.lineno, (call.end_lineno or call.lineno) + 1))
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    while isinstance(owner, (ast.Attribute, ast.Subscript, ast.Call)):
+        owner = owner.func if isinstance(owner, ast.Call) else owner.value
+    ways = source.scope_at(call).find(owner.id) if isinstance(owner, ast.Name) else None
+    return frozenset(found | {way.node.lineno for way in (ways[1] if ways else ()) if hasattr(way.node, "lineno")})
 
 
 def edits(source: Source, call: ast.Call) -> Iterator[tuple[str, tuple[int, int, str]]]:
@@ -220,7 +233,7 @@ def look(mutant: Mutant, original: Counter[tuple[str, str, str]], options: argpa
     entry = " ".join(map(shlex.quote, said["entry"]))
     gpus = ["--gpus", str(said["gpus"])] if said.get("gpus", 1) > 1 else []
     ran, lines = in_copy(mutant, lambda folder: rehearsed(folder, entry, gpus))
-    placed = any(path == mutant.path and abs(line - mutant.line) <= 1 for path, line in lines) if ran else None
+    placed = any(path == mutant.path and line in mutant.lines for path, line in lines) if ran else None
     repaired = in_copy(mutant, lambda folder: migrated(folder, entry)) if options.repair and ran and not gpus else None
     return Seen(mutant, found, ran, placed, repaired)
 

@@ -15,28 +15,28 @@ FAULT = Finding("R101", "`x` (cpu) meets `w` (cuda:0) in `mm`", Severity.ERROR, 
 
 def migrated(**changes):
     proof = Proof((1.0, 0.5), (1.0, 0.5))
-    told = dict(
-        entry="train.py",
-        patch=PATCH,
-        patch_path="torchport.patch",
-        applied=False,
-        backup=None,
-        clean=True,
-        works_on_cpu=True,
-        gave_device=False,
-        confirmed=(FAULT,),
-        unreached=(),
-        only_run=(),
-        left=(),
-        refused=(),
-        on_gpu=proof,
-        on_cpu=proof,
-        draws=(),
-        rounds=1,
-        failure="",
-        exit_code=0,
-        seconds=1.0,
-    )
+    told = {
+        "entry": "train.py",
+        "patch": PATCH,
+        "patch_path": "torchport.patch",
+        "applied": False,
+        "backup": None,
+        "clean": True,
+        "works_on_cpu": True,
+        "gave_device": False,
+        "confirmed": (FAULT,),
+        "unreached": (),
+        "only_run": (),
+        "left": (),
+        "refused": (),
+        "on_gpu": proof,
+        "on_cpu": proof,
+        "draws": (),
+        "rounds": 1,
+        "failure": "",
+        "exit_code": 0,
+        "seconds": 1.0,
+    }
     return Migrated(**{**told, **changes})
 
 

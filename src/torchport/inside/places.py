@@ -64,6 +64,13 @@ class Places:
             current = current.f_back  # type: ignore[assignment]
         return result
 
+    def built(self) -> Place | None:
+        """Where the object is made whose ``__init__`` runs: the innermost place of the project outside of any."""
+        for frame in self.frames(sys._getframe(1)):
+            if frame.f_code.co_name != "__init__":
+                return frame.f_code, frame.f_lineno
+        return None
+
     def is_project(self, name: str) -> bool:
         """Whether a file belongs to the user's project."""
         return self._kind(name) == 2

@@ -113,7 +113,10 @@ class Floor(TorchDispatchMode):
                     self.tag(operator, part, device)
                 return
             if storage._vcuda is None:
-                tag = Tag(device, Origin(self.machine.places.here(), operator.name))
+                place = self.machine.places.here()
+                tag = Tag(device, Origin(place, operator.name))
+                if place is not None and place[0].co_name == "__init__":
+                    tag.origin.built = self.machine.places.built()
                 storage._vcuda = tag
                 if device >= 0:
                     size = storage.nbytes()

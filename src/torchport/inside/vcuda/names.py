@@ -75,9 +75,15 @@ def _tensor(operand: Operand, frames: list[FrameType]) -> dict[str, Any]:
         "kind": origin.kind if origin else None,
         "born": made[0],
         "born_by": made[1],
+        "built": origin.built if origin is not None and _of_module(operand.tensor, origin) else None,
         "moved": tag.moved if tag else None,
         "moved_by": (tag.moved_by or None) if tag else None,
     }
+
+
+def _of_module(tensor: Any, origin: tags.Origin) -> bool:
+    """Whether a tensor is a parameter or a buffer, which move with their module."""
+    return isinstance(tensor, torch.nn.Parameter) or origin.kind in ("parameter", "buffer")
 
 
 def _remedy(tensors: list[dict[str, Any]], index: int, kind: str, offender: Operand | None) -> dict[str, Any]:

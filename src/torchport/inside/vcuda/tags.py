@@ -23,13 +23,14 @@ storage_of = torch._C.TensorBase.untyped_storage  # not the attribute of a subcl
 class Origin:
     """Where a storage came from, and what it is used for (set when an optimizer claims it)."""
 
-    __slots__ = ("kind", "module", "op", "parent", "place")
+    __slots__ = ("built", "kind", "module", "op", "parent", "place")
 
     def __init__(self, place: Place | None, op: str) -> None:
         self.place = place
         self.op = op
         self.kind = "activation"
         self.module: str | None = None
+        self.built: Place | None = None  # where the object is made in whose __init__ this happened
         self.parent: tuple[Place | None, str] | None = None  # place and maker of what a host result was made from
 
 

@@ -10,7 +10,7 @@ from torchport.check.rules.meetings import device_name
 from torchport.check.source import Source
 from torchport.migrate.repairs.sites import at_line, born, offender
 from torchport.migrate.tree import Tree
-from torchport.record import Observation
+from torchport.record import Observation, Site
 
 
 def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
@@ -18,6 +18,12 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
     wrong, site = offender(observation), born(observation)
     if wrong.get("device") != "cpu" or site is None:
         return None
+    built = wrong.get("built")
+    if isinstance(built, Site) and (source := tree.read(built.path)) is not None:
+        for call in at_line(source, built.line, ast.Call):
+            change = _moved(source, call)
+            if change is not None:
+                return built.path, [change]
     source = tree.read(site.path)
     owner = next((each.name for each in at_line(source, site.line, ast.ClassDef)), "") if source else ""
     for path in [site.path, *(each for each in tree.paths() if each != site.path and owner)]:

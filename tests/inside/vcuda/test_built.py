@@ -1,0 +1,40 @@
+"""A parameter tells where the module was built that it belongs to."""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from torchport.inside.vcuda import virtual_cuda
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x):
+        return self.inner.fc(x)
+
+
+def test_where_the_module_was_built():
+    with virtual_cuda() as session:
+        model = Outer()  # BUILT
+        model(torch.ones(2, 3, device="cuda"))
+        (seen,) = session.machine.faults.seen.values()
+    code, line = seen.fields["tensors"][seen.fields["offender"]]["built"]
+    assert code.co_name == "test_where_the_module_was_built"
+    assert "# BUILT" in Path(__file__).read_text(encoding="utf-8").splitlines()[line - 1]
+
+
+def test_other_tensors_belong_to_none():
+    with virtual_cuda() as session:
+        torch.ones(3, device="cuda") + torch.ones(3)
+        (seen,) = session.machine.faults.seen.values()
+    assert [tensor["built"] for tensor in seen.fields["tensors"]] == [None, None]
