@@ -1,0 +1,232 @@
+"""Each repair on one fault: what a rehearsal would say of it, and what becomes of the source."""
+
+import textwrap
+
+import pytest
+
+from torchport.migrate.repairs import propose
+from torchport.migrate.tree import copy
+from torchport.record import Observation, Site
+
+HEAD = """
+import torch
+from torch import nn
+device = torch.device("cuda")
+"""
+FIRST = HEAD.count("\n") + 1
+
+
+def cpu(name, line, by="torch.zeros", **more):
+    return {"name": name, "device": "cpu", "born": line, "born_by": by, "kind": "activation", **more}
+
+
+def gpu(name=None):
+    return {"name": name, "device": "cuda:0", "born": None, "born_by": None, "kind": "activation"}
+
+
+# name: (text, id, line of the fault, the tensors with the offender first, the repair, what is added)
+FAULTS = {
+    "factory": (
+        """
+        def f(x):
+            y = torch.zeros(3)
+            return x.view(3) + y
+        """,
+        ("R101", 3, [cpu("y", 2), gpu("x")]),
+        "factory",
+        "y = torch.zeros(3, device=device)",
+    ),
+    "random numbers are moved": (
+        """
+        def f(x):
+            return x.view(3) + torch.randn(3)
+        """,
+        ("R101", 2, [cpu(None, 2, "torch.randn"), gpu("x")]),
+        "factory",
+        "return x.view(3) + torch.randn(3).to(device)",
+    ),
+    "buffer": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.shift = torch.zeros(3)
+            def forward(self, x):
+                return x + self.shift
+        """,
+        ("R101", 6, [cpu("self.shift", 4), gpu("x")]),
+        "factory",
+        'self.register_buffer("shift", torch.zeros(3), persistent=False)',
+    ),
+    "batch": (
+        """
+        for x, y in loader:
+            loss = f(model(x.to(device)), y)
+        """,
+        ("R101", 2, [cpu("y", 1, "DataLoader"), gpu()]),
+        "batch",
+        "y = y.to(device)",
+    ),
+    "batch that is one object": (
+        """
+        for batch in loader:
+            model(batch.x)
+        """,
+        ("R101", 2, [cpu("x", 1, "DataLoader"), gpu()]),
+        "batch moved",
+        "batch = batch.to(device)",
+    ),
+    "module": (
+        """
+        model = nn.Linear(3, 3)
+        model(torch.ones(3, device=device))
+        """,
+        ("R101", 2, [cpu("model.weight", 1, "torch.empty", kind="parameter"), gpu()]),
+        "module",
+        "model = nn.Linear(3, 3).to(device)",
+    ),
+    "list of modules": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = [nn.Linear(3, 3) for _ in range(2)]
+            def forward(self, x):
+                return self.layers[0](x)
+        """,
+        ("R101", 6, [cpu(None, 4, "torch.empty"), gpu("x")]),
+        "list registered",
+        "self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])",
+    ),
+    "loss": (
+        """
+        criterion = nn.CrossEntropyLoss(weight=w)
+        criterion(out, y)
+        """,
+        ("R101", 2, [cpu("criterion.weight", 1, "div", kind="buffer"), gpu("out")]),
+        "loss",
+        "criterion = nn.CrossEntropyLoss(weight=w).to(device)",
+    ),
+    "numpy": (
+        """
+        print(out.detach().numpy())
+        """,
+        ("R102", 1, [gpu("out")]),
+        "host",
+        "print(out.detach().cpu().numpy())",
+    ),
+    "lengths": (
+        """
+        nn.utils.rnn.pack_padded_sequence(x, lengths)
+        """,
+        ("R104", 1, [gpu(None)]),
+        "host",
+        "nn.utils.rnn.pack_padded_sequence(x, lengths.cpu())",
+    ),
+    "generator": (
+        """
+        noise = torch.randn(3, generator=g, device=device)
+        """,
+        ("R105", 1, []),
+        "generator",
+        "noise = torch.randn(3, generator=g).to(device)",
+    ),
+    "table by an index of the GPU": (
+        """
+        picked = torch.eye(3)[target]
+        """,
+        ("R103", 1, [gpu("target"), cpu(None, 1, "torch.eye")]),
+        "factory",
+        "picked = torch.eye(3, device=target.device)[target]",
+    ),
+    "layer in a call": (
+        """
+        def f(x):
+            return nn.Linear(3, 3)(x)
+        """,
+        ("R101", 2, [cpu(None, None), gpu("x")]),
+        "layer",
+        "return nn.Linear(3, 3).to(x.device)(x)",
+    ),
+    "assigned": (
+        """
+        a, b = map(torch.LongTensor, pairs)
+        model(a)
+        """,
+        ("R101", 2, [cpu("x", 1, "torch.LongTensor"), gpu()]),
+        "assigned",
+        "a, b = a.to(device), b.to(device)",
+    ),
+    "where it is used": (
+        """
+        y = x * state["mean"]
+        """,
+        ("R101", 1, [cpu("state['mean']", None), gpu("x")]),
+        "use",
+        'y = x * state["mean"].to(x.device)',
+    ),
+}
+
+
+@pytest.fixture
+def tree(tmp_path):
+    def make(text):
+        root, folder = tmp_path / "project", tmp_path / "copy"
+        root.mkdir()
+        folder.mkdir()
+        (root / "train.py").write_text(HEAD + textwrap.dedent(text).strip("\n") + "\n")
+        return copy(root, folder)
+
+    return make
+
+
+def observation(id, line, tensors):
+    def site(number):
+        return Site("train.py", number + FIRST - 1, "f") if number else None
+
+    told = [{**each, "born": site(each["born"]), "argument": "self"} for each in tensors]
+    return Observation(1, id, "error", site(line), {"tensors": told, "offender": 0 if told else None}, 0)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_repair(name, tree):
+    text, fault, kind, expected = FAULTS[name]
+    project = tree(text)
+    tried = set()
+    proposal = propose(observation(*fault), project, tried)
+    assert proposal is not None
+    assert proposal.kind == kind
+    assert project.change(proposal.path, list(proposal.changes))
+    added = [line[1:].strip() for line in project.patch().splitlines() if line.startswith("+") and line[1:2] != "+"]
+    assert expected in added
+
+
+def test_another_repair_gets_its_turn(tree):
+    text, fault, kind, _expected = FAULTS["list of modules"]
+    project = tree(text)
+    first = propose(observation(*fault), project, set())
+    second = propose(observation(*fault), project, {(first.kind, first.identity)})
+    assert (first.kind, second.kind) == (kind, "list moved")
+
+
+def test_changes_that_do_not_parse_are_not_made(tree):
+    project = tree("x = 1")
+    before = project.state()
+    assert not project.change("train.py", [(0, 0, "(")])
+    assert not project.change("train.py", [(0, 3, "a"), (1, 2, "b")])
+    assert project.state() == before
+    assert project.patch() == ""
+
+
+def test_the_copy_leaves_out_what_programs_keep(tmp_path):
+    root, folder = tmp_path / "project", tmp_path / "copy"
+    for name in (".git/HEAD", ".torchport/runs/x", "env/pyvenv.cfg", "env/lib/a.py", "pkg/a.py", "data/x.bin"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    folder.mkdir()
+    project = copy(root, folder)
+    assert project.paths() == ["pkg/a.py"]
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
+        "data/x.bin",
+        "pkg/a.py",
+    ]
