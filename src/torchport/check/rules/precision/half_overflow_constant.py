@@ -25,9 +25,10 @@ Good::
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from torchport.check.rule import WARNING, Change, Hit, Rule
+from torchport.check.rule import INFO, WARNING, Change, Hit, Rule
 from torchport.check.rules.ranks import home
 from torchport.check.rules.training import receiver
 from torchport.check.source import Source, argument
@@ -42,6 +43,8 @@ META = Rule(
 )
 _LARGEST = 65504.0
 _SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", "torch.log_softmax", "torch.nn.functional.log_softmax")
+
+_HALF = re.compile(r"autocast|float16|\.half\(|GradScaler|amp\b")
 
 
 def look(source: Source) -> Iterator[Hit]:
@@ -64,7 +67,8 @@ def look(source: Source) -> Iterator[Hit]:
             fix = ((*source.span(value), f"torch.finfo({owner.id}.dtype).{limit}"),)
         words = {"value": source.code(value), "name": source.code(owner), "limit": limit}
         safe = limit == "min" and _is_softmaxed(source, call)
-        yield Hit(value, words, fix, safe=safe, needs=("torch",) if fix else ())
+        severity = WARNING if _HALF.search(source.text) else INFO  # a file may be used by one that is mixed
+        yield Hit(value, words, fix, safe=safe, needs=("torch",) if fix else (), severity=severity)
 
 
 def _number(node: ast.expr) -> float | None:
