@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from torchport.check import changes, files
 from torchport.check.decoding import decode, module_name
@@ -34,11 +33,6 @@ class Checked:
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
     asked: tuple[str, ...] = ()
-
-
-def python_files(root: Path, exclude: Iterable[str] = ()) -> Iterator[Path]:
-    """The Python files below a folder, or the one file that is given, in a fixed order."""
-    return (path for path in files.find(root, tuple(exclude)) if root.is_file() or path.suffix == ".py")
 
 
 def read_source(path: str, data: bytes, siblings: Siblings | None = None) -> tuple[Readable | None, list[Problem]]:
@@ -181,8 +175,3 @@ def _is_bound(source: Source, module: str, hit: Hit) -> bool:
     node = hit.at if not isinstance(hit.at, tuple) else source.tree
     found = source.scope_at(node).find(module.split(".")[0])
     return found is not None and any(way.imported == module.split(".")[0] or way.imported == module for way in found[1])
-
-
-def without_fixes(finding: Finding) -> Finding:
-    """A finding whose repair did not work out."""
-    return replace(finding, fix=None)

@@ -7,6 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchport.check.flow.frame import Frame
+from torchport.check.flow.functions import torch_call
+from torchport.check.flow.layers import forward
+from torchport.check.flow.methods import method_call, numpy_call
 from torchport.check.flow.values import (
     UNKNOWN,
     Class,
@@ -21,10 +24,6 @@ from torchport.check.flow.values import (
 
 if TYPE_CHECKING:
     from torchport.check.flow.interpret import Interpreter
-
-from torchport.check.flow.functions import torch_call
-from torchport.check.flow.layers import forward
-from torchport.check.flow.methods import method_call, numpy_call
 
 _PASS_THROUGH = frozenset({"tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "rich.progress.track"})
 

@@ -21,7 +21,6 @@ class Event:
     origin: Origin | None
     other: str = ""
     name: str = ""
-    certain: bool = True
 
 
 @dataclass(slots=True)

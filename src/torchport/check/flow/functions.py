@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchport.check.flow import torch_facts as facts
+from torchport.check.flow.devices import read_device
 from torchport.check.flow.events import Event
 from torchport.check.flow.frame import Frame
 from torchport.check.flow.values import (
@@ -33,8 +34,6 @@ from torchport.check.source import argument
 
 if TYPE_CHECKING:
     from torchport.check.flow.interpret import Interpreter
-
-from torchport.check.flow.devices import read_device
 
 _MASK_WORD = re.compile(r"mask", re.IGNORECASE)
 
@@ -170,7 +169,7 @@ def _factory(
 def drawn(run: Interpreter, node: ast.Call, named: dict[str, Value], device: Device, frame: Frame) -> None:
     """A generator draws for its own device only."""
     generator = named.get("generator")
-    if isinstance(generator, Generator) and generator.device == CPU and device == GPU and not run.quiet:
+    if isinstance(generator, Generator) and generator.device == CPU and device == GPU:
         run.log.add(Event("generator-device-mismatch", frame.source, node, generator.origin))
 
 

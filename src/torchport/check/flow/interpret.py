@@ -50,7 +50,6 @@ class Interpreter:
         self.modules: dict[str, Frame] = {}
         self.called: set[ast.AST] = set()
         self.default: Device = CPU
-        self.quiet = 0
         self.made: list[Module] = []  # every module instance, in the order in which they were made
         self._steps = 0
         self._active: list[ast.AST] = []
@@ -193,17 +192,9 @@ class Interpreter:
             tensors[0] = replace(first, device=GPU)
         self.meet(node, tensors, frame, role, excuses)
         devices = {each.device for each in tensors if each.device == GPU or not _is_number(each)}
-        if GPU in devices:
-            device: Device = GPU
-        elif None in devices or any(not isinstance(each, (Tensor, Tree, Const)) for each in values):
-            device = None if None in devices else CPU
-        else:
-            device = CPU
-        origin = next((each.origin for each in tensors if each.device == CPU and each.origin), None)
-        if device != CPU:
-            origin = None
-        elif origin is not None and origin.how == "attribute":
-            origin = replace(origin)
+        device: Device = GPU if GPU in devices else None if None in devices else CPU
+        made = (each.origin for each in tensors if each.device == CPU and each.origin)
+        origin = next(made, None) if device == CPU else None
         numbers = all(isinstance(each, Tensor) and each.numbers for each in tensors)
         unsure = any(isinstance(each, Tensor) and each.numbers is None for each in tensors)
         dims = [each.dims if isinstance(each, Tensor) else None for each in tensors]
@@ -223,7 +214,7 @@ class Interpreter:
                 self._event(kind_of(each, role), node, each, frame, "")
 
     def _event(self, kind: str, node: ast.AST, offender: Tensor | Tree, frame: Frame, other: str) -> None:
-        if self.quiet or offender.origin is None:
+        if offender.origin is None:
             return
         self.log.add(Event(kind, frame.source, node, offender.origin, other, offender.origin.name))
 

@@ -72,7 +72,7 @@ def _meets_input(run: Interpreter, owner: Module, node: ast.Call, given: list[Va
     on_gpu = any(isinstance(value, (Tensor, Tree)) and value.device == GPU for value in given)
     if owner.device != CPU or not on_gpu or owner.node is None or owner.source is None or not has_parameters(owner):
         return
-    if owner.contained is not None or _built_on_the_way(owner) or run.quiet:
+    if owner.contained is not None or _built_on_the_way(owner):
         return
     origin = Origin(owner.source, owner.node, "made")
     run.log.add(Event("model-not-moved", frame.source, node, origin, frame.source.code(node.func)))
@@ -110,7 +110,7 @@ def _parametrised(
 ) -> Value:
     """A layer with parameters meets its input."""
     first = given[0] if given else next(iter(named.values()), UNKNOWN)
-    if owner.device == CPU and isinstance(first, (Tensor, Tree)) and first.device == GPU and not run.quiet:
+    if owner.device == CPU and isinstance(first, (Tensor, Tree)) and first.device == GPU:
         if owner.contained is not None:
             run.log.add(Event("module-not-moved-along", frame.source, node, owner.contained, "", owner.contained.name))
         elif owner.node is not None and owner.source is not None and not _built_on_the_way(owner):
@@ -127,8 +127,7 @@ def _parametrised(
         else:
             run.combine(node, [own, *given, *rest], frame, excuses=False)
         run.combine(node, [own, *masks], frame, "mask", excuses=False)
-    device = owner.device if owner.device is not None else None
-    result = Tensor(device, None)
+    result = Tensor(owner.device, None)
     if last in ("LSTM", "GRU", "RNN", "MultiheadAttention"):
         state: Value = Sequence((result, result)) if last == "LSTM" else result
         return Sequence((result, state))

@@ -7,8 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchport.check.flow import torch_facts as facts
+from torchport.check.flow.devices import read_device, target_device
 from torchport.check.flow.events import Event
 from torchport.check.flow.frame import Frame
+from torchport.check.flow.functions import drawn
+from torchport.check.flow.layers import forward
 from torchport.check.flow.values import (
     CPU,
     GPU,
@@ -37,9 +40,9 @@ from torchport.check.source import argument
 if TYPE_CHECKING:
     from torchport.check.flow.interpret import Interpreter
 
-from torchport.check.flow.devices import read_device, target_device
-from torchport.check.flow.functions import drawn
-from torchport.check.flow.layers import forward
+
+_FIXED: dict[str, Device] = {"cuda": GPU, "xpu": GPU, "cpu": CPU}
+_MOVES = frozenset({"to", "type", "type_as", *_FIXED})
 
 
 def method_call(
@@ -101,27 +104,11 @@ def _tensor_method(
     frame: Frame,
 ) -> Value:
     method = func.attr
-    if method == "to":
-        device = target_device(run, node, given, named, frame)
+    if method in _MOVES:
+        device = _goal(run, method, node, given, named, frame)
         return replace(owner, follows=False) if device == "keep" else _moved(owner, device)
-    if method in ("cuda", "xpu"):
-        return _moved(owner, GPU)
-    if method == "cpu":
-        return _moved(owner, CPU)
-    if method == "type_as" and given:
-        other = given[0]
-        return _moved(owner, other.device if isinstance(other, (Tensor, Tree)) else None)
-    if method == "type":
-        text = frame.source.code(node.args[0]) if node.args else ""
-        return (
-            _moved(owner, GPU)
-            if "cuda" in text
-            else replace(owner, follows=False)
-            if text.startswith("torch.")
-            else (_moved(owner, None))
-        )
     if method in ("numpy", "__array__"):
-        if (owner.device == GPU and not owner.assumed) or owner.device == GPU:
+        if owner.device == GPU:
             _numpy_event(run, node, func.value, owner, frame)
         return Array()
     if method.startswith("new_"):
@@ -156,14 +143,27 @@ def _tensor_method(
     return replace(result, origin=result.origin or owner.origin) if result.device == CPU else result
 
 
+def _goal(
+    run: Interpreter, method: str, node: ast.Call, given: list[Value], named: dict[str, Value], frame: Frame
+) -> Device:
+    """Where a tensor's move goes: a device, "keep", or None where that is not known."""
+    if method in _FIXED:
+        return _FIXED[method]
+    if method == "to":
+        return target_device(run, node, given, named, frame)
+    if method == "type_as":
+        return given[0].device if given and isinstance(given[0], (Tensor, Tree)) else None
+    text = frame.source.code(node.args[0]) if node.args else ""  # type("torch.cuda.FloatTensor")
+    return GPU if "cuda" in text else "keep" if text.startswith("torch.") else None
+
+
 def _moved(owner: Tensor, device: Device) -> Tensor:
     return replace(owner, device=device, follows=False, origin=owner.origin if device == CPU else None, assumed=False)
 
 
 def _numpy_event(run: Interpreter, node: ast.AST, read: ast.expr, owner: Tensor | Tree, frame: Frame) -> None:
-    if not run.quiet:
-        origin = Origin(frame.source, node, "made")
-        run.log.add(Event("numpy-on-cuda", frame.source, node, origin, "", frame.source.code(read)))
+    origin = Origin(frame.source, node, "made")
+    run.log.add(Event("numpy-on-cuda", frame.source, node, origin, "", frame.source.code(read)))
 
 
 def _tree_method(
@@ -177,13 +177,13 @@ def _tree_method(
 ) -> Value:
     method = func.attr
     if method in ("to", "cuda", "cpu"):
-        device = GPU if method == "cuda" else CPU if method == "cpu" else target_device(run, node, given, named, frame)
+        device = _FIXED[method] if method in _FIXED else target_device(run, node, given, named, frame)
         if device == "keep":
             return owner
         moved = Tree(device, owner.origin if device == CPU else None)
-        if isinstance(frame.source.parent(node), ast.Expr):
+        if isinstance(frame.source.parent(node), ast.Expr) and isinstance(func.value, ast.Name):
             # A batch of transformers or of a graph library moves in place; a tensor would not.
-            run.assign(func.value, Tree(None), frame, node) if isinstance(func.value, ast.Name) else None
+            run.assign(func.value, Tree(None), frame, node)
         return moved
     if method == "numpy":
         if owner.device == GPU:
@@ -212,13 +212,7 @@ def _module_method(
     if own is not None and method not in ("to", "cuda", "cpu", "to_empty"):
         return run.call_function(own, given, named, frame)
     if method in ("to", "cuda", "cpu", "xpu"):
-        device = (
-            GPU
-            if method in ("cuda", "xpu")
-            else CPU
-            if method == "cpu"
-            else (target_device(run, node, given, named, frame))
-        )
+        device = _FIXED[method] if method in _FIXED else target_device(run, node, given, named, frame)
         if device != "keep":
             owner.move(device)
         return owner

@@ -56,18 +56,3 @@ LENGTHS = {"torch.nn.utils.rnn.pack_padded_sequence": 1}
 def is_loss(name: str) -> bool:
     """Whether a name is that of a loss module."""
     return name.startswith("torch.nn.") and name.endswith("Loss")
-
-
-__all__ = [
-    "CONTAINERS",
-    "HOST_MAKERS",
-    "LENGTHS",
-    "LOSS_WEIGHTS",
-    "NO_PARAMETERS",
-    "NUMBERS",
-    "RECURRENT",
-    "REDUCTIONS",
-    "SEPARATE",
-    "TAKES_BOTH",
-    "is_loss",
-]

@@ -144,8 +144,6 @@ class Loader:
 class Optimizer:
     """An optimizer; its state goes where its parameters are when it is loaded."""
 
-    modules: tuple[Module, ...] = ()
-
 
 @dataclass(frozen=True, slots=True)
 class Generator:

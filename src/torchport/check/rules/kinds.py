@@ -22,7 +22,6 @@ LEGACY = frozenset(
         "ByteTensor BoolTensor"
     ).split()
 )
-_NO_TENSOR = ("torch.nn.", "torch.optim.", "torch.utils.", "torch.cuda.", "torch.distributed.", "torch.jit.")
 _TENSOR_FUNCTIONS = frozenset(
     f"torch.{name}"
     for name in (
