@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from torchport.cli.running import gpu_option, python_option, refuse, refuse_gpu, steps_option, timeout_option
 from torchport.cli.words import Command, Option, language_option
 from torchport.text import _, mark
 
@@ -35,22 +36,10 @@ _STEPS = {
 @click.argument("path", default=".")
 @click.option("--entry", metavar='"SCRIPT ARGS"', cls=Option, help=mark("The program to run, with its arguments."))
 @click.option("--apply", is_flag=True, cls=Option, help=mark("Change the files; the tree has to be clean in git."))
-@click.option("--gpu", metavar="NAME", cls=Option, help=mark("The card to rehearse on, such as a100-80gb or rtx-4090."))
-@click.option("--steps", type=click.IntRange(1), metavar="K", cls=Option, help=mark("End after K optimizer steps."))
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    cls=Option,
-    help=mark("Stop each run after that time."),
-)
-@click.option(
-    "--python",
-    metavar="EXE",
-    cls=Option,
-    help=mark("The project's Python. [default: the active or the project's own environment]"),
-)
+@gpu_option()
+@steps_option()
+@timeout_option(mark("Stop each run after that time."))
+@python_option()
 @language_option()
 def migrate(**asked: Any) -> int:
     """Returns the exit code of contract.md."""
@@ -67,19 +56,11 @@ def migrate(**asked: Any) -> int:
     try:
         migrated = migrate(Request(**asked), folder=Path.cwd(), environ=os.environ, tell=_tell)
     except (ProgramError, ConfigError, NotClean, ValueError) as error:
-        print(f"torchport: {error}", file=sys.stderr)
-        return 2
+        return refuse(str(error), 2)
     except UnknownGpu as error:
-        nearest = ", ".join(error.nearest)
-        print(
-            "torchport: "
-            + _("no GPU is named {name}; the nearest are {nearest}").format(name=error.name, nearest=nearest),
-            file=sys.stderr,
-        )
-        return 2
+        return refuse_gpu(error)
     except (InterpreterError, ProgramMissing) as error:
-        print(f"torchport: {error}", file=sys.stderr)
-        return 3
+        return refuse(str(error), 3)
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     print(migration_text.render(migrated, width=width, color=color), end="")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torchport.cli.running import gpu_option, python_option, refuse, refuse_gpu, steps_option, timeout_option
 from torchport.cli.words import Option, RunsAProgram, language_option
 from torchport.text import _, language, mark, ngettext
 
@@ -33,17 +34,10 @@ _SHOWN_LOG_LINES = 20
         "-- torchrun --nproc-per-node 4 train.py"
     ),
 )
-@click.option("--gpu", metavar="NAME", cls=Option, help=mark("The card to rehearse on, such as a100-80gb or rtx-4090."))
+@gpu_option()
 @click.option("--gpus", type=click.IntRange(1), metavar="N", cls=Option, help=mark("How many of them. [default: 1]"))
-@click.option("--steps", type=click.IntRange(1), metavar="K", cls=Option, help=mark("End after K optimizer steps."))
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    cls=Option,
-    help=mark("Stop the program after that time."),
-)
+@steps_option()
+@timeout_option(mark("Stop the program after that time."))
 @click.option("--strict", is_flag=True, cls=Option, help=mark("Stop at the first fault, as CUDA does."))
 @click.option(
     "--shapes-only",
@@ -51,12 +45,7 @@ _SHOWN_LOG_LINES = 20
     cls=Option,
     help=mark("Keep no numbers, only shapes: for models larger than this machine."),
 )
-@click.option(
-    "--python",
-    metavar="EXE",
-    cls=Option,
-    help=mark("The project's Python. [default: the active or the project's own environment]"),
-)
+@python_option()
 @click.option(
     "--html",
     metavar="FILE",
@@ -84,7 +73,7 @@ def rehearse(html: Path | None, form: str, **asked: Any) -> int:
     from torchport.process import ProgramMissing
 
     if html is not None and not html.resolve().parent.is_dir():
-        return _refuse(_("--html {path}: there is no folder {folder}").format(path=html, folder=html.parent), 2)
+        return refuse(_("--html {path}: there is no folder {folder}").format(path=html, folder=html.parent), 2)
     try:
         run = rehearse(
             Request(**asked),
@@ -94,25 +83,16 @@ def rehearse(html: Path | None, form: str, **asked: Any) -> int:
             output=sys.stderr.fileno() if form == "json" else None,
         )
     except (ProgramError, ConfigError) as error:
-        return _refuse(str(error), 2)
+        return refuse(str(error), 2)
     except UnknownGpu as error:
-        nearest = ", ".join(error.nearest)
-        return _refuse(
-            _("no GPU is named {name}; the nearest are {nearest}").format(name=error.name, nearest=nearest), 2
-        )
+        return refuse_gpu(error)
     except (InterpreterError, ProgramMissing) as error:
-        return _refuse(str(error), 3)
+        return refuse(str(error), 3)
     _show_logs(run)
     if html is not None:
         _write_page(html, run)
     _print_report(run, form, html)
     return run.exit_code
-
-
-def _refuse(message: str, code: int) -> int:
-    for line in message.splitlines():
-        print(f"torchport: {line}", file=sys.stderr)
-    return code
 
 
 def _announce(plan: Plan, facts: Facts) -> None:
@@ -164,7 +144,7 @@ def _write_page(path: Path, run: Run) -> None:
         page = rehearsal_html.render(run, read=read, language=language())
         path.write_text(page, encoding="utf-8")
     except OSError as error:
-        _refuse(_("--html {path}: {error}").format(path=path, error=error.strerror), 2)
+        refuse(_("--html {path}: {error}").format(path=path, error=error.strerror), 2)
 
 
 def _print_report(run: Run, form: str, html: Path | None) -> None:

@@ -1,0 +1,63 @@
+"""What the commands that run the user's program share: options, and how a refusal is said."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torchport.cli.words import Option
+from torchport.text import _, mark
+
+if TYPE_CHECKING:
+    from torchport.hardware.gpus import UnknownGpu
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def gpu_option() -> Decorator:
+    return click.option(
+        "--gpu", metavar="NAME", cls=Option, help=mark("The card to rehearse on, such as a100-80gb or rtx-4090.")
+    )
+
+
+def steps_option() -> Decorator:
+    return click.option(
+        "--steps", type=click.IntRange(1), metavar="K", cls=Option, help=mark("End after K optimizer steps.")
+    )
+
+
+def timeout_option(help: str) -> Decorator:
+    """``help`` is marked for translation where it stands."""
+    return click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        cls=Option,
+        help=help,
+    )
+
+
+def python_option() -> Decorator:
+    return click.option(
+        "--python",
+        metavar="EXE",
+        cls=Option,
+        help=mark("The project's Python. [default: the active or the project's own environment]"),
+    )
+
+
+def refuse(message: str, code: int) -> int:
+    """Says on standard error why nothing is done, and returns the exit code."""
+    for line in message.splitlines():
+        print(f"torchport: {line}", file=sys.stderr)
+    return code
+
+
+def refuse_gpu(error: UnknownGpu) -> int:
+    """A card that the table does not have: the nearest that it has."""
+    nearest = ", ".join(error.nearest)
+    return refuse(_("no GPU is named {name}; the nearest are {nearest}").format(name=error.name, nearest=nearest), 2)
