@@ -138,3 +138,15 @@ def test_a_cell_that_does_not_parse_stays_as_it_is():
     file = notebook("print 1", "import torch\nx = torch.ones(3)\nx.cuda()")
     done = mend("demo.ipynb", file.encode(), lambda source: check_source(source, (2, 13), RULE))
     assert done.data.decode() == file.replace("x.cuda", "x = x.cuda")
+
+
+def test_a_notebook_needs_no_main_guard():
+    cell = [
+        "from torch.utils.data import DataLoader\n",
+        "for x in DataLoader([1, 2], num_workers=2):\n",
+        "    print(x)\n",
+    ]
+    text = json.dumps({"cells": [{"cell_type": "code", "source": cell, "metadata": {}, "outputs": []}]})
+    found = {each.id for each in check_file("demo.ipynb", text.encode()).findings}
+    assert "C507" not in found
+    assert "C507" in {each.id for each in check_file("demo.py", "".join(cell).encode()).findings}

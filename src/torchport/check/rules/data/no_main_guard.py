@@ -48,6 +48,8 @@ _SPAWNS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes
 
 def look(source: Source) -> Iterator[Hit]:
     """Loops over a loader with workers, and ``spawn``, where an import of the module gets to."""
+    if source.path.endswith(".ipynb"):  # nobody imports a notebook
+        return
     for loop in source.nodes(ast.For):
         loader = batches(source, loop)
         if loader is None or not any(_has_workers(source, made) for made in source.values(loader)):
