@@ -1,19 +1,21 @@
 """Removes device handling from correct projects, one place at a time, and counts what is noticed.
 
-    python bench/mutants.py [--run [--repair]] [--sample N] [--jobs 2] [--projects FOLDER] [--list]
+    python bench/mutants.py [--run] [--repair N] [--sample N] [--save FILE] [--list]
+        [--public CHECKOUTS [--python PYTHON]] [FOLDER…]
 
-A mutant is a project with one edit: ``.to(…)``, ``.cuda()`` or ``.cpu()`` dropped, ``device=`` or ``map_location=``
-left out, a buffer made a plain attribute, a ``ModuleList`` a plain list, ``zeros_like`` a factory. Detected by
-reading: ``torchport check`` says something of severity warning or error that it does not say of the original. By
-running: ``torchport rehearse`` reports an error, or the program fails. Placed: a place that the report names is the
-line of the edit, or one that gives what it moved its value. Repaired: ``torchport migrate`` makes it clean, losses as
-on the CPU.
+A mutant is a project with one edit of mutations.py. Detected by reading: ``torchport check`` says something of severity
+warning or error that it does not say of the original. By running: ``torchport rehearse`` reports an error, or the
+program fails. Placed: a place that the report names is the line of the edit, or one that gives what it moved its
+value. Repaired: ``torchport migrate`` makes it clean, with the losses that it has on the CPU.
+
+FOLDERs hold projects as tests/projects does (NAME/right with NAME/project.toml); without one, that folder is taken.
+With --public, mutants of public projects at pinned commits, on fake data. What --save keeps is not done again. Mutants
+that no run on CUDA could notice are those of unnoticeable.toml, each with its reason.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
 import random
@@ -23,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,106 +36,30 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from torchport.check.changes import remove_argument, remove_statement
-from torchport.check.engine import check_source, decode, module_name
-from torchport.check.source import Source, Unreadable
-from torchport.finding import Severity
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
 
-ROOT = Path(__file__).resolve().parents[1]
-PROJECTS = ROOT / "tests" / "projects"
+from mutations import Mutant, mutants  # noqa: E402
+from subjects import Subject, ours, public  # noqa: E402
+
+from torchport.check.decoding import decode, module_name  # noqa: E402
+from torchport.check.engine import check_source  # noqa: E402
+from torchport.check.source import Source, Unreadable  # noqa: E402
+from torchport.finding import Severity  # noqa: E402
+
 TORCH = (2, 13)
-LIKE = {"zeros_like": "zeros", "ones_like": "ones", "randn_like": "randn", "rand_like": "rand"}
+COLUMNS = ("read", "ran", "placed", "repaired")
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One edit of one file of a project."""
+@dataclass(slots=True)
+class Seen:
+    """What became of one mutant; None was not tried."""
 
-    project: Path
-    path: str
-    line: int
-    kind: str
-    before: str
-    text: str
-    lines: frozenset[int]  # of the edit, and where what is no longer moved gets its value
-
-
-def mutants(project: Path) -> Iterator[Mutant]:
-    """All mutants of a project, file by file, in the order of the text."""
-    for file in sorted(project.rglob("*.py")):
-        path = file.relative_to(project).as_posix()
-        try:
-            source = Source(path, decode(file.read_bytes()), module_name(path))
-        except Unreadable:
-            continue
-        for node in (*source.nodes(ast.Call),):
-            for kind, (start, end, text) in edits(source, node):
-                changed = source.text[:start] + text + source.text[end:]
-                if changed != source.text and _parses(changed):
-                    line = node.end_lineno or node.lineno
-                    yield Mutant(project, path, line, kind, source.code(node)[:80], changed, right_lines(source, node))
-
-
-def right_lines(source: Source, call: ast.Call) -> frozenset[int]:
-    """The lines of a call, and those that give a value to the name that it moves."""
-    found = set(range(call.lineno, (call.end_lineno or call.lineno) + 1))
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    while isinstance(owner, (ast.Attribute, ast.Subscript, ast.Call)):
-        owner = owner.func if isinstance(owner, ast.Call) else owner.value
-    ways = source.scope_at(call).find(owner.id) if isinstance(owner, ast.Name) else None
-    return frozenset(found | {way.node.lineno for way in (ways[1] if ways else ()) if hasattr(way.node, "lineno")})
-
-
-def edits(source: Source, call: ast.Call) -> Iterator[tuple[str, tuple[int, int, str]]]:
-    """The edits that one call allows."""
-    name = source.name(call.func)
-    if isinstance(call.func, ast.Attribute):
-        method, owner = call.func.attr, call.func.value
-        if method in ("to", "cuda", "cpu") and not name and not _is_type(source, call):
-            statement = source.parent(call)
-            if isinstance(statement, ast.Expr):
-                yield f".{method}() dropped", remove_statement(source, statement)
-            else:
-                yield f".{method}() dropped", (source.span(owner)[1], source.span(call)[1], "")
-        if method == "register_buffer" and len(call.args) >= 2 and isinstance(call.args[0], ast.Constant):
-            value = source.code(call.args[1])
-            yield (
-                "buffer made an attribute",
-                (*source.span(call), f"{source.code(owner)}.{call.args[0].value} = {value}"),
-            )
-    for keyword in call.keywords:
-        if keyword.arg == "device" and name.startswith("torch.") and name != "torch.Generator":
-            yield "device= left out", remove_argument(source, call, keyword)
-        if keyword.arg == "device" and not name.startswith("torch."):
-            yield "device= left out", remove_argument(source, call, keyword)
-        if keyword.arg == "device" and name == "torch.Generator":
-            yield "generator without device", remove_argument(source, call, keyword)
-        if keyword.arg == "map_location":
-            yield "map_location left out", remove_argument(source, call, keyword)
-    if name == "torch.nn.ModuleList" and len(call.args) == 1:
-        inner = source.code(call.args[0])
-        inner = f"list{inner}" if isinstance(call.args[0], ast.GeneratorExp) else inner
-        yield "ModuleList made a list", (*source.span(call), inner)
-    last = name.rsplit(".", 1)[-1]
-    if name.count(".") == 1 and last in LIKE and len(call.args) == 1 and not call.keywords:
-        start, end = source.span(call)
-        yield "like made a factory", (start, end, f"torch.{LIKE[last]}({source.code(call.args[0])}.shape)")
-
-
-def _is_type(source: Source, call: ast.Call) -> bool:
-    """``.to(torch.float32)`` and the like."""
-    if call.func.attr != "to" or not call.args:  # type: ignore[attr-defined]
-        return False
-    text = source.code(call.args[0])
-    return (text.startswith("torch.") and "device" not in text) or "dtype" in text
-
-
-def _parses(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
+    mutant: Mutant
+    read: bool | None = None
+    ran: bool | None = None
+    placed: bool | None = None
+    repaired: bool | None = None
 
 
 # By reading
@@ -172,36 +98,25 @@ def read(project: Path, path: str = "", text: str = "") -> Counter[tuple[str, st
 # By running
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What became of one mutant."""
-
-    mutant: Mutant
-    read: bool
-    ran: bool | None = None
-    placed: bool | None = None
-    repaired: bool | None = None
-
-
-def in_copy(mutant: Mutant, work: Callable[[Path], Any]) -> Any:
+def in_copy(subject: Subject, mutant: Mutant, work: Callable[[Path], Any]) -> Any:
     """Works on the mutated project, in a folder that is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, mutant.project.parent.name)
-        shutil.copytree(mutant.project, copy)
+        copy = Path(folder, subject.project.parent.name)
+        shutil.copytree(subject.project, copy, symlinks=True)
         (copy / mutant.path).write_bytes(mutant.text.encode())
-        return work(copy)
+        return work(copy / subject.folder)
 
 
-def torchport(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "torchport", *words]
-    environ = {**os.environ, "OMP_NUM_THREADS": "1"}
+def torchport(subject: Subject, folder: Path, verb: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torchport", verb, "--python", subject.python, *words]
+    environ = {**os.environ, "OMP_NUM_THREADS": "1", **subject.environ}
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900, env=environ)
 
 
-def rehearsed(folder: Path, entry: str, options: list[str]) -> tuple[bool, set[tuple[str, int]]]:
+def rehearsed(subject: Subject, folder: Path) -> tuple[bool, set[tuple[str, int]]]:
     """Whether a rehearsal says that something is wrong, and at which lines."""
-    words = ["rehearse", "--python", sys.executable, "--format", "json", "--timeout", "200", *options]
-    done = torchport(folder, *words, *shlex.split(entry))
+    words = ("--format", "json", "--timeout", "200", *subject.options, *shlex.split(subject.entry))
+    done = torchport(subject, folder, "rehearse", *words)
     try:
         report = json.loads(done.stdout)
     except ValueError:
@@ -220,71 +135,126 @@ def places(report: Any) -> Iterator[tuple[str, int]]:
         yield from places(each)
 
 
-def migrated(folder: Path, entry: str) -> bool:
+def migrated(subject: Subject, folder: Path) -> bool:
     """Whether ``migrate`` makes it run strictly with the losses that it has on the CPU."""
-    return torchport(folder, "migrate", "--python", sys.executable, "--entry", entry).returncode == 0
+    words = ("--entry", subject.entry, "--timeout", "300", *subject.options)
+    return torchport(subject, folder, "migrate", *words).returncode == 0
 
 
-def look(mutant: Mutant, original: Counter[tuple[str, str, str]], options: argparse.Namespace) -> Seen:
-    found = bool(read(mutant.project, mutant.path, mutant.text) - original)
-    if not options.run:
-        return Seen(mutant, found)
-    said = tomllib.loads((mutant.project.parent / "project.toml").read_text(encoding="utf-8"))
-    entry = " ".join(map(shlex.quote, said["entry"]))
-    gpus = ["--gpus", str(said["gpus"])] if said.get("gpus", 1) > 1 else []
-    ran, lines = in_copy(mutant, lambda folder: rehearsed(folder, entry, gpus))
-    placed = any(path == mutant.path and line in mutant.lines for path, line in lines) if ran else None
-    repaired = in_copy(mutant, lambda folder: migrated(folder, entry)) if options.repair and ran and not gpus else None
-    return Seen(mutant, found, ran, placed, repaired)
+def look(subject: Subject, seen: Seen, original: Counter[tuple[str, str, str]], run: bool, repair: bool) -> None:
+    """Fills in what is asked for and not known yet."""
+    mutant = seen.mutant
+    if seen.read is None:
+        seen.read = bool(read(subject.project, mutant.path, mutant.text) - original)
+    if run and seen.ran is None:
+        seen.ran, lines = in_copy(subject, mutant, lambda folder: rehearsed(subject, folder))
+        root = Path(subject.folder)
+        if seen.ran:
+            named = {(os.path.normpath(root / path), line) for path, line in lines} | lines
+            seen.placed = any(path == mutant.path and line in mutant.lines for path, line in named)
+    if repair and seen.ran and seen.repaired is None:
+        seen.repaired = in_copy(subject, mutant, lambda folder: migrated(subject, folder))
+
+
+# What is known from before
+
+
+def load(file: Path | None) -> dict[str, dict[str, bool | None]]:
+    lines = file.read_text(encoding="utf-8").splitlines() if file and file.is_file() else []
+    return {row["mutant"]: row for row in map(json.loads, lines)}
+
+
+def note(file: Path | None, seen: Seen) -> None:
+    if file is not None:
+        row = {"mutant": seen.mutant.name, **{name: getattr(seen, name) for name in COLUMNS}}
+        with file.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(row) + "\n")
+
+
+def unnoticeable() -> dict[str, str]:
+    """The mutants that no run on CUDA could notice, by name, with the reason."""
+    listed = tomllib.loads((HERE / "unnoticeable.toml").read_text(encoding="utf-8"))
+    return {name: reason for reason, names in listed.items() for name in names}
 
 
 def main() -> None:
+    options = _options()
+    subjects = public(options.public, options.python) if options.public else ours(options.folders)
+    work: list[tuple[Subject, Seen, Counter[tuple[str, str, str]]]] = []
+    known = load(options.save)
+    alarms: Counter[str] = Counter()
+    lines = 0
+    for subject in subjects:
+        original = read(subject.project)
+        for (path, rule, code), count in original.items():
+            alarms[f"{subject.name} {path} {rule} {code}"] += count
+        lines += sum(len(path.read_bytes().splitlines()) for path in subject.project.rglob("*.py"))
+        for mutant in mutants(subject.project):
+            if subject.takes(mutant.path):
+                before = known.get(mutant.name, {})
+                work.append((subject, Seen(mutant, *(before.get(name) for name in COLUMNS)), original))
+    if options.sample:
+        work = random.Random(0).sample(work, min(options.sample, len(work)))
+    mended = {id(each) for each in random.Random(0).sample(work, min(options.repair, len(work)))}
+
+    def done(job: tuple[Subject, Seen, Counter[tuple[str, str, str]]]) -> None:
+        before = [getattr(job[1], name) for name in COLUMNS]
+        look(*job, options.run or id(job) in mended, id(job) in mended)
+        if before != [getattr(job[1], name) for name in COLUMNS]:
+            note(options.save, job[1])
+
+    with ThreadPoolExecutor(options.jobs if options.run or options.repair else 1) as pool:
+        list(pool.map(done, work))
+    show([seen for _subject, seen, _original in work], options.list)
+    print(f"unmutated: {sum(alarms.values())} findings of severity warning or error in {lines} lines")
+    for each, count in alarms.items() if options.list else ():
+        print(f"  {count} × {each}")
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--projects", type=Path, default=PROJECTS, help="a folder of projects: NAME/right")
+    parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER", help="folders of projects: NAME/right")
+    parser.add_argument("--public", type=Path, metavar="CHECKOUTS", help="public projects, cloned there as owner+name")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter of public projects")
     parser.add_argument("--run", action="store_true", help="rehearse each mutant, too")
-    parser.add_argument("--repair", action="store_true", help="and migrate it")
-    parser.add_argument("--sample", type=int, help="only so many, chosen at random with seed 0")
+    parser.add_argument("--repair", type=int, default=0, metavar="N", help="migrate so many, chosen at random, seed 0")
+    parser.add_argument("--sample", type=int, metavar="N", help="only so many, chosen at random with seed 0")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="keep results there, and take them from there")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="show what was missed")
-    options = parser.parse_args()
-    jobs = []
-    alarms = lines = 0
-    for folder in sorted(options.projects.glob("*/right")):
-        original = read(folder)
-        alarms += sum(original.values())
-        lines += sum(len(path.read_bytes().splitlines()) for path in folder.rglob("*.py"))
-        jobs += [(mutant, original) for mutant in mutants(folder)]
-    if options.sample:
-        jobs = random.Random(0).sample(jobs, min(options.sample, len(jobs)))
-    with ThreadPoolExecutor(options.jobs if options.run else 1) as pool:
-        seen = list(pool.map(lambda job: look(*job, options), jobs))
-    print(f"{'mutants':28}{'':6}{'read':>8}{'run':>8}{'either':>8}{'placed':>8}{'repaired':>10}")
+    return parser.parse_args()
+
+
+def show(seen: Sequence[Seen], listed: bool) -> None:
+    """The table, what nothing could notice, and on demand what was missed."""
+    hidden = unnoticeable()
+    print(f"{'mutants':34}{'':6}{'read':>8}{'run':>8}{'either':>8}{'placed':>8}{'repaired':>10}")
     kinds = Counter(each.mutant.kind for each in seen)
     for kind in (*(kind for kind, _count in kinds.most_common()), "all"):
         print(row(kind, [each for each in seen if kind in (each.mutant.kind, "all")]))
-    print(f"unmutated: {alarms} findings of severity warning or error in {lines} lines")
-    if options.list:
-        for each in seen:
-            missed = [name for name in ("read", "ran", "placed", "repaired") if getattr(each, name) is False]
-            if missed:
-                at = f"{each.mutant.project.parent.name}/{each.mutant.path}:{each.mutant.line}"
-                print(f"{', '.join(missed):24}{at:40}{each.mutant.kind:26}{each.mutant.before!r}")
+    cannot = [each for each in seen if each.mutant.name in hidden]
+    if cannot:
+        print(row("all that CUDA could notice", [each for each in seen if each.mutant.name not in hidden]))
+        print(f"no run on CUDA could notice {len(cannot)} of {len(seen)}:")
+    for each in cannot:
+        print(f"  {each.mutant.place:44}{each.mutant.kind:26}{hidden[each.mutant.name]}")
+    for each in seen if listed else ():
+        missed = [name for name in COLUMNS if getattr(each, name) is False]
+        if missed:
+            print(f"{', '.join(missed):28}{each.mutant.place:40}{each.mutant.kind:28}{each.mutant.before!r}")
 
 
-def row(kind: str, seen: list[Seen]) -> str:
+def row(kind: str, seen: Sequence[Seen]) -> str:
     def share(values: list[bool | None]) -> str:
         known = [value for value in values if value is not None]
         return f"{sum(known) / len(known):.1%}" if known else "-"
 
     either = [each.read or each.ran for each in seen] if any(each.ran is not None for each in seen) else []
-    columns = (
-        share([each.read for each in seen]),
-        share([each.ran for each in seen]),
-        share(either),
-        share([each.placed for each in seen]),
-    )
-    repaired = share([each.repaired for each in seen])
-    return f"{kind:28}{len(seen):6}" + "".join(f"{column:>8}" for column in columns) + f"{repaired:>10}"
+    columns = [share(values) for values in ([each.read for each in seen], [each.ran for each in seen], either)]
+    columns.append(share([each.placed for each in seen]))
+    known = sum(each.repaired is not None for each in seen)
+    repaired = share([each.repaired for each in seen]) + (f" of {known}" if known else "")
+    return f"{kind:34}{len(seen):6}" + "".join(f"{column:>8}" for column in columns) + f"  {repaired:>14}"
 
 
 if __name__ == "__main__":
