@@ -14,7 +14,7 @@ NAMES = [each.name for each in recipes.RECIPES]
 
 def examples(name, kind):
     """The indented blocks of a recipe that follow ``Bad::`` or ``Good::``."""
-    text = getattr(recipes, name).__doc__
+    text = getattr(recipes, name.replace("-", "_")).__doc__
     found = re.findall(rf"^{kind}::\n\n((?:    .*\n|\n)+)", text, re.MULTILINE)
     return [textwrap.dedent(block).strip("\n") + "\n" for block in found]
 

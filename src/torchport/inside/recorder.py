@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -48,6 +49,7 @@ class Recorder:
         hook = register_optimizer_step_post_hook(self._optimizer_stepped)
         self.patches.on_undo(hook.remove)
         self.patches.set(torch.autograd, "_engine_run_backward", self._engine())
+        self.patches.set(torch.amp.GradScaler, "scale", _scale(torch.amp.GradScaler.scale))
         loader: Any = torch.utils.data.dataloader._BaseDataLoaderIter
         self.patches.set(loader, "__next__", self._next(loader.__next__))
         if self.session is not None:
@@ -152,7 +154,7 @@ class Recorder:
             if isinstance(tensor, torch.Tensor) and tensor.numel() == 1 and tensor.layout is torch.strided:
                 try:
                     with _disable_current_modes():
-                        value = torch._C.TensorBase.item(tensor.detach())
+                        value = torch._C.TensorBase.item(getattr(tensor, "unscaled", tensor).detach())
                 except RuntimeError:  # no numbers: shapes only, or inside a function transform
                     return
                 event = {
@@ -299,3 +301,16 @@ class Recorder:
                 found = (trace.tb_frame.f_code, trace.tb_lineno)
             trace = trace.tb_next
         return found
+
+
+def _scale(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A loss that a GradScaler has scaled remembers what it was: that is the loss of the program."""
+
+    @functools.wraps(original)
+    def scale(self: Any, outputs: Any) -> Any:
+        result = original(self, outputs)
+        if isinstance(result, torch.Tensor) and result is not outputs:
+            result.unscaled = outputs  # type: ignore[attr-defined]
+        return result
+
+    return scale

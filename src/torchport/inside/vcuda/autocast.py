@@ -11,6 +11,14 @@ import torch
 from torchport.inside.vcuda.machine import Machine
 from torchport.inside.vcuda.patches import Patches
 
+_UNSAFE = (
+    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
+    "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
+    "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
+    "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
+    "safe to autocast."
+)
+
 
 def install(patches: Patches, machine: Machine) -> None:
     """Lets a CUDA autocast region switch the CPU's on, for as long as it lasts."""
@@ -36,7 +44,23 @@ def install(patches: Patches, machine: Machine) -> None:
     patches.set(cls, "__enter__", enter)
     patches.set(cls, "__exit__", leave)
     _scaler(patches, machine)
+    functional = torch.nn.functional
+    patches.set(functional, "binary_cross_entropy", _refused(functional.binary_cross_entropy))
     patches.set(torch.cuda, "is_bf16_supported", lambda including_emulation=True: _bf16(machine, including_emulation))
+
+
+def _refused(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The cross entropy of probabilities, which CUDA's autocast refuses and the CPU's computes."""
+
+    @functools.wraps(original)
+    def binary_cross_entropy(input: Any, *args: Any, **kwargs: Any) -> Any:
+        from torchport.inside.vcuda import tags
+
+        if torch.is_autocast_enabled("cuda") and isinstance(input, torch.Tensor) and tags.device_of(input) >= 0:
+            raise RuntimeError(_UNSAFE)
+        return original(input, *args, **kwargs)
+
+    return binary_cross_entropy
 
 
 def _scaler(patches: Patches, machine: Machine) -> None:
