@@ -40,7 +40,9 @@ class Migrated:
 
     ``confirmed`` are faults that reading found and the run showed, ``unreached`` those that the run did not come to,
     ``only_run`` those that only the run found; ``left`` is what is for a person. ``draws`` are (place, operator) of
-    random numbers that a real card draws from its own generator. ``backup`` is the folder with the files as they were.
+    random numbers that a real card draws from its own generator. ``by_rehearsal`` says that the losses on the GPUs are
+    measured by a rehearsal of the project before, and not by its run on the CPU. ``backup`` is the folder with the
+    files as they were.
     """
 
     entry: str
@@ -60,6 +62,9 @@ class Migrated:
     on_cpu: Proof | None
     draws: tuple[tuple[str, str], ...]
     rounds: int
+    gpus: int
+    ranks: int
+    by_rehearsal: bool
     failure: str  # the error with which the program itself ends, empty for none
     exit_code: int
     seconds: float
