@@ -63,7 +63,8 @@ class Migrated:
 
     ``confirmed`` are faults that reading found and the run showed, ``unreached`` those that the run did not come to,
     ``only_run`` those that only the run found; ``left`` is what is for a person. ``draws`` are (place, operator) of
-    random numbers that a real card draws from its own generator. ``recipes`` are those asked for.
+    random numbers that a real card draws from its own generator. ``recipes`` are those asked for. ``by_rehearsal`` says
+    that the losses on the GPUs are measured by a rehearsal of the project before, and not by its run on the CPU.
     ``backup`` is the folder with the files as they were.
     """
 
@@ -85,6 +86,9 @@ class Migrated:
     draws: tuple[tuple[str, str], ...]
     recipes: tuple[Adopted, ...]
     rounds: int
+    gpus: int
+    ranks: int
+    by_rehearsal: bool
     failure: str  # the error with which the program itself ends, empty for none
     exit_code: int
     seconds: float

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import shlex
 import shutil
-import subprocess
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
+from torchport.api import git
+from torchport.api.entry import Entry, find_entry, imported_from, of_copy, python_of
 from torchport.api.rehearse import Request as Rehearsal
 from torchport.api.rehearse import rehearse
-from torchport.launch.program import ProgramError, parse
+from torchport.check.rewrite import rewrite
 from torchport.migrate import loop
 from torchport.migrate.adopt import adopt, said
+from torchport.migrate.apply import Busy, Edited, apply, recover
 from torchport.migrate.loop import Migration
-from torchport.migrate.recipe import Launch
+from torchport.migrate.recipe import Launch, Runner
 from torchport.migrate.recipes import chosen
-from torchport.migrate.tree import copy
+from torchport.migrate.tree import Tree, copy
 from torchport.migrated import Adopted, Migrated
 from torchport.plan import Run
-from torchport.project import find_project
 from torchport.text import _
 
 PATCH = "torchport.patch"
 # Runs are compared: one that sets no seed would draw other numbers each time.
 _SEED = 0
+_SHOWN_FILES = 3
 
 
 class NotClean(Exception):
-    """A tree with changes that are not committed: applying would mix them up with ours."""
+    """A project that is not as it is committed, or not as it was: applying would mix that up with ours."""
+
+
+class TooLong(Exception):
+    """A run that ``timeout_s`` has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,7 @@ class Request:
     timeout_s: float | None = None
     python: str | None = None
     gpu: str | None = None
+    gpus: int | None = None
 
 
 def migrate(
@@ -56,62 +65,74 @@ def migrate(
     folder: Path,
     environ: Mapping[str, str],
     tell: Callable[[str], None] = lambda step: None,
+    warn: Callable[[str], None] = lambda line: None,
 ) -> Migrated:
-    """Migrates a project. Raises what ``rehearse`` raises, NotClean, and ValueError for a recipe unknown."""
+    """Migrates a project. ``warn`` gets sentences that the user has to read.
+
+    Raises what ``rehearse`` raises, NotClean, TooLong, ValueError for an unknown recipe, OSError where the disk has no
+    room, and KeyboardInterrupt for each signal that asks to stop; the project is then as it was.
+    """
     started = time.monotonic()
     recipes = chosen(request.recipes)
-    place = (folder / request.path).resolve()
-    if not place.is_dir():
-        raise ProgramError(_("{path}: there is no such folder").format(path=request.path))
-    words = tuple(shlex.split(request.entry))
-    if not words:
-        raise ProgramError(_('--entry is missing: the program to migrate, as in --entry "train.py --epochs 1"'))
-    program = parse(words, place)
-    project = find_project(place / program.argv[0], place, Path.home()).root
+    entry = find_entry(request.path, request.entry, folder)
+    python = python_of(entry, request.python, folder, environ)
+    _recover(entry.project, warn)
     if request.apply:
-        _refuse_unclean(project)
-    with _scratch() as scratch:
-        root = scratch / project.name
+        _refuse_unclean(entry.project)
+    with _stopped_by_signals(), _scratch() as scratch:
+        root = scratch / (entry.project.name or "project")
         root.mkdir()
-        tree = copy(project, root)
-        inside = root / place.relative_to(project)
-        entry = (inside / program.argv[0]).relative_to(root).as_posix()
+        (root / ".git").mkdir()  # the copy is a project of its own, wherever it lies
+        tree = copy(entry.project, root, entry.path)
+        run = _runner(request, entry, tree, python, environ)
+        migration = loop.migrate(tree, entry.path, run, tell)
+        adopted = adopt(migration, recipes, entry.path, run, tell)
+        patch, changed = tree.patch(), tree.changed()
+        applied = bool(request.apply and changed)
+        target, backup = "", None
+        if patch and not applied:
+            target = _write_patch(entry.project, patch.encode("utf-8", "surrogateescape"))
+        if applied:
+            backup = _apply(entry.project, tree.original, changed)
+    return _told(migration, adopted, request.entry, patch, target, applied, backup, started)
 
-        def run(copied: Path, launch: Launch) -> Run:
-            if not launch.keep:
-                tree.forget()
-            ranks = ("torchrun", "--nproc-per-node", str(launch.ranks)) if launch.ranks else ()
-            with open(os.devnull, "wb") as nowhere:
-                return rehearse(
-                    Rehearsal(
-                        words=(*ranks, *words, *launch.words),
-                        gpu=request.gpu,
-                        steps=launch.steps or request.steps,
-                        timeout_s=request.timeout_s,
-                        strict=launch.strict,
-                        plain=launch.plain,
-                        seed=_SEED,
-                        python=_absolute(request.python, folder),
-                    ),
-                    folder=inside,
-                    environ={"PYTHONHASHSEED": "0", **environ, **dict(launch.env)},
-                    output=nowhere.fileno(),
-                    apart=True,
-                )
 
-        migration = loop.migrate(tree, entry, run, tell)
-        adopted = adopt(migration, recipes, entry, run, tell)
-        patch = tree.patch()
-        changed = tree.changed()
-    target = project / PATCH
-    backup = None
-    if request.apply and changed:
-        backup = _apply(project, changed)
-    elif patch:
-        _write(target, patch.encode("utf-8", "surrogateescape"))
-    return _told(
-        migration, adopted, request.entry, patch, str(target), bool(request.apply and changed), backup, started
-    )
+def _runner(request: Request, entry: Entry, tree: Tree, python: str, environ: Mapping[str, str]) -> Runner:
+    """How the copy is run. A project that is installed in place runs itself, and then again so that its copy runs."""
+    also: list[Path] = []
+
+    def run(copied: Path, launch: Launch) -> Run:
+        if not launch.keep:
+            tree.forget()
+        ranks = ("torchrun", "--nproc-per-node", str(launch.ranks)) if launch.ranks else ()
+        asked = Rehearsal(
+            words=(*ranks, *entry.words, *launch.words),
+            gpu=request.gpu,
+            gpus=launch.ranks or request.gpus,
+            steps=launch.steps or request.steps,
+            timeout_s=request.timeout_s,
+            strict=launch.strict,
+            plain=launch.plain,
+            seed=_SEED,
+            python=python,
+        )
+        with open(os.devnull, "wb") as nowhere:
+            done = rehearse(
+                asked,
+                folder=tree.folder / entry.folder,
+                environ={**of_copy(environ, entry, tree.folder, also), **dict(launch.env)},
+                output=nowhere.fileno(),
+                apart=True,
+            )
+        if done.exit_code == 130:
+            raise KeyboardInterrupt
+        if any((record.exit or {}).get("reason") == "timeout" for record in done.records):
+            raise TooLong(_("a run took longer than --timeout allows: give it more, or fewer --steps"))
+        found = [each for each in imported_from(done, entry.project) if each not in also]
+        also.extend(found)
+        return run(copied, launch) if found else done
+
+    return run
 
 
 def _told(
@@ -129,7 +150,15 @@ def _told(
     records = migration.last.records if migration.last else ()
     draws = {(str(site), operator) for record in records for site, operator, _count in record.draws if site}
     stopped = migration.last is not None and loop.failed(migration.last)
-    code = 0 if migration.clean else 4 if stopped and not migration.left else 1
+    code = (
+        0
+        if migration.clean
+        else 5
+        if migration.last and migration.last.exit_code == 5
+        else 4
+        if stopped and not migration.left
+        else 1
+    )
     return Migrated(
         entry=entry,
         patch=patch,
@@ -149,63 +178,101 @@ def _told(
         draws=tuple(sorted(draws)),
         recipes=tuple(adopted),
         rounds=migration.rounds,
+        gpus=migration.last.plan.gpus_per_node if migration.last else 1,
+        ranks=migration.last.plan.processes if migration.last else 1,
+        by_rehearsal=migration.by_rehearsal,
         failure=said(migration.last) if stopped and migration.last else "",
         exit_code=code,
         seconds=time.monotonic() - started,
     )
 
 
-def _absolute(python: str | None, folder: Path) -> str | None:
-    return str((folder / python).absolute()) if python and os.sep in python else python
-
-
 @contextmanager
 def _scratch() -> Iterator[Path]:
     """A folder that is gone afterwards."""
-    path = Path(tempfile.mkdtemp(prefix="torchport-migrate-"))
+    path = Path(tempfile.mkdtemp(prefix="torchport-migrate-")).resolve()
     try:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
 
 
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """The signals that ask us to stop do what Ctrl-C does: what was begun is put in order first."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _refuse_unclean(project: Path) -> None:
-    if not (project / ".git").exists() or shutil.which("git") is None:
-        return
-    done = subprocess.run(["git", "status", "--porcelain"], cwd=project, capture_output=True, text=True)
-    dirty = [line for line in done.stdout.splitlines() if not line.endswith(PATCH)]
+    dirty = git.changed(project, but=PATCH)
     if dirty:
+        more = len(dirty) - _SHOWN_FILES
+        files = ", ".join(dirty[:_SHOWN_FILES]) + (f", +{more}" if more > 0 else "")
         raise NotClean(
-            _("{project} has changes that are not committed: commit or stash them, or leave out --apply").format(
-                project=project
-            )
+            _(
+                "{project} has changes that are not committed ({files}): commit or stash them, or leave out --apply"
+            ).format(project=project, files=files)
         )
 
 
-def _apply(project: Path, changed: Mapping[str, bytes]) -> str | None:
-    """Writes the changed files, all or none; outside of git what was there is kept in a folder."""
-    backup: str | None = None
-    before = {path: (project / path).read_bytes() for path in changed}
-    if not (project / ".git").exists():
-        kept = project / ".torchport" / "backup" / time.strftime("%Y%m%d-%H%M%S")
-        for path, data in before.items():
-            (kept / path).parent.mkdir(parents=True, exist_ok=True)
-            (kept / path).write_bytes(data)
-        backup = str(kept)
+def _recover(project: Path, warn: Callable[[str], None]) -> None:
+    """Puts back what an earlier --apply left half done, and says so."""
     try:
-        for path, data in changed.items():
-            _write(project / path, data)
-    except BaseException:
-        for path, data in before.items():
-            _write(project / path, data)
-        raise
-    return backup
+        found = recover(project)
+    except Busy as error:
+        raise NotClean(_busy().format(path=error)) from None
+    if found is None:
+        return
+    backup = str(found.backup)
+    if found.restored:
+        files = ", ".join(found.restored)
+        warn(_("an earlier --apply was killed half-way; put back as they were: {files}").format(files=files))
+    else:
+        warn(_("an earlier --apply was killed before it changed anything"))
+    if found.edited:
+        files = ", ".join(found.edited)
+        warn(_("changed since, and left alone: {files}; as they were: {backup}").format(files=files, backup=backup))
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Writes aside and renames: a file is as before or complete."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_bytes(data)
-    if path.exists():
-        shutil.copymode(path, fresh)
-    os.replace(fresh, path)
+def _apply(project: Path, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str | None:
+    """Changes the files; what was there is kept in a folder, unless git has it."""
+    try:
+        kept = apply(project, before, after, time.strftime("%Y%m%d-%H%M%S"))
+    except Edited as error:
+        raise NotClean(
+            _("{path} has changed while it was migrated: nothing was applied; start again").format(path=error)
+        ) from None
+    except Busy as error:
+        raise NotClean(_busy().format(path=error)) from None
+    if git.keeps(project, after):
+        shutil.rmtree(kept, ignore_errors=True)
+        return None
+    return str(kept)
+
+
+def _busy() -> str:
+    return _("{path}: another torchport migrate is changing the files; if there is none, remove that file")
+
+
+def _write_patch(project: Path, patch: bytes) -> str:
+    """The patch in the project; where that cannot be written, among temporary files."""
+    try:
+        rewrite(project / PATCH, patch)
+        return str(project / PATCH)
+    except PermissionError:
+        pass
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+    target = Path(tempfile.mkdtemp(prefix="torchport-")) / PATCH
+    rewrite(target, patch)
+    return str(target)

@@ -44,7 +44,7 @@ def mend(
         fixed, taken_back = tuple(map(source.placed, fixed)), tuple(map(source.placed, taken_back))
     if done.text == source.written:
         return Mended(data, taken_back=taken_back)
-    name = _encoding(path, data)
+    name = encoding_of(path, data)
     before = decode(data, name)
     after = rewritten(before, source.written, done.text) if isinstance(source, Notebook) else done.text
     try:
@@ -66,7 +66,7 @@ def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _encoding(path: str, data: bytes) -> str:
+def encoding_of(path: str, data: bytes) -> str:
     """The encoding in which a file is read, and written again."""
     if (files.kind_of(path) or "python") == "python":
         return encoding(data)

@@ -71,6 +71,12 @@ class Notebook(Source):
             fix=self._fix(finding.fix) if finding.fix else None,
         )
 
+    def line(self, number: int, line: int) -> int | None:
+        """A line of the cell of that number as a line of all cells together; None where there is no such cell."""
+        if number not in self._numbers:
+            return None
+        return self.position(self._starts[self._numbers.index(number)])[0] + line - 1
+
     def _place(self, place: Location) -> Location:
         cell = self._cell(self._line_starts[place.line - 1] + (place.column or 1) - 1)
         before = self.position(self._starts[cell])[0] - 1

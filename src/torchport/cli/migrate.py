@@ -10,7 +10,15 @@ from typing import Any
 
 import click
 
-from torchport.cli.running import gpu_option, python_option, refuse, refuse_gpu, steps_option, timeout_option
+from torchport.cli.running import (
+    gpu_option,
+    gpus_option,
+    python_option,
+    refuse,
+    refuse_gpu,
+    steps_option,
+    timeout_option,
+)
 from torchport.cli.words import Command, Option, language_option
 from torchport.text import _, mark
 
@@ -45,34 +53,54 @@ _STEPS = {
     help=mark("Add amp, loader, ddp, paths, tensorboard, checkpoint, compile or backends, proven; repeatable."),
 )
 @gpu_option()
+@gpus_option()
 @steps_option()
 @timeout_option(mark("Stop each run after that time."))
 @python_option()
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    cls=Option,
+    help=mark("How to print the report. [default: text]"),
+)
 @language_option()
-def migrate(**asked: Any) -> int:
+def migrate(form: str, **asked: Any) -> int:
     """Returns the exit code of contract.md."""
     # Here and not above: the help has to come at once.
-    from torchport.api.migrate import NotClean, Request, migrate
+    from torchport.api.migrate import NotClean, Request, TooLong, migrate
     from torchport.config import ConfigError
     from torchport.hardware.gpus import UnknownGpu
     from torchport.launch.interpreter import InterpreterError
     from torchport.launch.program import ProgramError
     from torchport.process import ProgramMissing
-    from torchport.report import migration_text
+    from torchport.report import migration_json, migration_text
 
     asked["entry"] = asked["entry"] or ""
     try:
-        migrated = migrate(Request(**asked), folder=Path.cwd(), environ=os.environ, tell=_tell)
+        migrated = migrate(Request(**asked), folder=Path.cwd(), environ=os.environ, tell=_tell, warn=_warn)
     except (ProgramError, ConfigError, NotClean, ValueError) as error:
         return refuse(str(error), 2)
     except UnknownGpu as error:
         return refuse_gpu(error)
     except (InterpreterError, ProgramMissing) as error:
         return refuse(str(error), 3)
+    except TooLong as error:
+        return refuse(str(error), 5)
+    except OSError as error:
+        return refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+    if form == "json":
+        print(migration_json.render(migrated), end="")
+        return migrated.exit_code
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     print(migration_text.render(migrated, width=width, color=color), end="")
     return migrated.exit_code
+
+
+def _warn(line: str) -> None:
+    refuse(line, 0)
 
 
 def _tell(step: str) -> None:

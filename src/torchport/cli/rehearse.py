@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchport.cli.running import gpu_option, python_option, refuse, refuse_gpu, steps_option, timeout_option
+from torchport.cli.running import (
+    gpu_option,
+    gpus_option,
+    python_option,
+    refuse,
+    refuse_gpu,
+    steps_option,
+    timeout_option,
+)
 from torchport.cli.words import Option, RunsAProgram, language_option
 from torchport.text import _, language, mark, ngettext
 
@@ -35,7 +43,7 @@ _SHOWN_LOG_LINES = 20
     ),
 )
 @gpu_option()
-@click.option("--gpus", type=click.IntRange(1), metavar="N", cls=Option, help=mark("How many of them. [default: 1]"))
+@gpus_option()
 @steps_option()
 @timeout_option(mark("Stop the program after that time."))
 @click.option("--strict", is_flag=True, cls=Option, help=mark("Stop at the first fault, as CUDA does."))

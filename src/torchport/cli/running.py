@@ -23,6 +23,12 @@ def gpu_option() -> Decorator:
     )
 
 
+def gpus_option() -> Decorator:
+    return click.option(
+        "--gpus", type=click.IntRange(1), metavar="N", cls=Option, help=mark("How many of them. [default: 1]")
+    )
+
+
 def steps_option() -> Decorator:
     return click.option(
         "--steps", type=click.IntRange(1), metavar="K", cls=Option, help=mark("End after K optimizer steps.")

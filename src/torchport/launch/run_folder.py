@@ -29,13 +29,19 @@ def new_run_folder(project: Path, name: str, started: float) -> Path:
         return _make(Path(tempfile.mkdtemp(prefix="torchport-")), title)
 
 
-def _make(parent: Path, title: str) -> Path:
-    home = parent / HOME
-    runs = home / "runs"
-    runs.mkdir(parents=True, exist_ok=True)
+def home_folder(project: Path) -> Path:
+    """The folder of ours in a project, made where it is missing; git does not see it."""
+    home = project / HOME
+    home.mkdir(parents=True, exist_ok=True)
     ignore = home / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n")
+    return home
+
+
+def _make(parent: Path, title: str) -> Path:
+    runs = home_folder(parent) / "runs"
+    runs.mkdir(exist_ok=True)
     for number in range(1, 10_000):
         folder = runs / (title if number == 1 else f"{title}-{number}")
         try:

@@ -11,6 +11,8 @@ from torchport.check.repair import repair as repair_text
 from torchport.check.rule import LoadedRule
 from torchport.check.rules import rules
 from torchport.finding import Finding, Severity
+from torchport.migrate import reference
+from torchport.migrate.cells import placed
 from torchport.migrate.device import give_device, mentions_device
 from torchport.migrate.recipe import Launch, Runner
 from torchport.migrate.repairs import Proposal, identity, propose
@@ -20,6 +22,7 @@ from torchport.plan import Run
 from torchport.record import Observation
 
 _MOST_ROUNDS = 20
+_FAILURES = ("error", "oom", "hung")
 # What keeps a project from running on a GPU; the rest of what reading finds is told by ``check``.
 _GROUPS = ("C1", "C2")
 
@@ -39,6 +42,7 @@ class Migration:
     refused: list[Proposal] = field(default_factory=list)
     left: list[Finding] = field(default_factory=list)
     gave_device: bool = False
+    by_rehearsal: bool = False
     rounds: int = 0
     on_gpu: Proof | None = None
     on_cpu: Proof | None = None
@@ -78,11 +82,12 @@ def migrate(
     tell("plain")
     done.reference = run(tree.folder, Launch(plain=True))
     works_on_cpu = not failed(done.reference)
-    if not mentions_device(tree):
+    if not mentions_device(tree, entry):
         done.gave_device = give_device(tree, entry)
     tell("heal")
     done.first = run(tree.folder, Launch())
-    wanted = losses(done.reference.records) if works_on_cpu else losses(done.first.records)
+    done.by_rehearsal = reference.of_rehearsal(done.reference, works_on_cpu, done.first)
+    wanted = losses((done.first if done.by_rehearsal else done.reference).records)
     done.read = tuple(_read(tree, torch))
     current = done.first
     if _repair_as_read(done, torch):
@@ -95,7 +100,7 @@ def migrate(
     tell("again")
     done.after = run(tree.folder, Launch(plain=True))
     if works_on_cpu or not failed(done.after):
-        done.on_cpu = Proof(wanted, losses(done.after.records))
+        done.on_cpu = Proof(losses(done.reference.records) if works_on_cpu else wanted, losses(done.after.records))
     if not done.left and failed(done.last):
         done.left = [each for each in done.last.findings if each.severity == Severity.ERROR]
     return done
@@ -109,7 +114,7 @@ def lines(finding: Finding) -> set[tuple[str, int]]:
 
 def failed(run: Run) -> bool:
     """Whether the program itself ended in an error."""
-    return any(record.exit is None or record.exit.get("reason") == "error" for record in run.records)
+    return any(record.exit is None or record.exit.get("reason") in _FAILURES for record in run.records)
 
 
 def device_rules() -> list[LoadedRule]:
@@ -125,7 +130,7 @@ def _read(tree: Tree, torch: tuple[int, int] | None) -> Iterator[Finding]:
     for path in tree.paths():
         source = tree.read(path)
         if source is not None and "torch" in source.text:
-            yield from check_source(source, torch, chosen, [])
+            yield from placed(source, check_source(source, torch, chosen, []))
 
 
 def _repair_as_read(done: Migration, torch: tuple[int, int] | None) -> bool:
@@ -138,7 +143,7 @@ def _repair_as_read(done: Migration, torch: tuple[int, int] | None) -> bool:
         mended = repair_text(source, lambda each: check_source(each, torch, chosen, []))
         if mended.text != source.text:
             done.tree.write(path, mended.text)
-        done.read_repaired += mended.applied
+        done.read_repaired += placed(source, mended.applied)
     return bool(done.read_repaired)
 
 

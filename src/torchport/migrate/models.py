@@ -115,7 +115,7 @@ def _made(source: Source, owner: ast.expr, optimizer: ast.Call) -> ast.stmt | No
         for each in _statements(source)
         if source.function(each) is function and each.lineno < optimizer.lineno and _gives(source, each, code)
     ]
-    around = [each for each in _up(source, optimizer)]
+    around = list(_up(source, optimizer))
     for statement in reversed(given):
         for each in _up(source, statement):  # out of the branches that the optimizer is not in
             if any(source.parent(each) is source.parent(other) for other in around) and each not in around:

@@ -131,7 +131,9 @@ def _regions(source: Source) -> list[Region]:
 def _is_closure(source: Source, call: ast.Call) -> bool:
     """Whether ``step`` gets a function that calls ``backward``."""
     given = call.args[0]
-    functions = [each for each in source.nodes(ast.FunctionDef) if isinstance(given, ast.Name) and each.name == given.id]
+    functions = [
+        each for each in source.nodes(ast.FunctionDef) if isinstance(given, ast.Name) and each.name == given.id
+    ]
     return isinstance(given, ast.Lambda) or any(".backward" in source.code(each) for each in functions)
 
 
@@ -166,7 +168,7 @@ def _leading(source: Source, before: list[ast.stmt], loss: ast.expr) -> list[ast
 
 
 def _trains(source: Source, call: ast.Call) -> bool:
-    return call in source.calls(".backward") or stepped(source, call) is not None and _is_step(call)
+    return call in source.calls(".backward") or (stepped(source, call) is not None and _is_step(call))
 
 
 def _is_step(call: ast.Call) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from torchport.check.decoding import decode, encoding, module_name
+from torchport.check.decoding import decode, module_name
 from torchport.check.files import SKIPPED
-from torchport.check.mend import patch
+from torchport.check.mend import encoding_of, patch
+from torchport.check.notebook import Notebook, open_notebook, rewritten
 from torchport.check.rule import Change
 from torchport.check.siblings import Siblings
 from torchport.check.source import Source, Unreadable
@@ -22,46 +24,57 @@ _CHECKPOINTS = frozenset((".pt", ".pth", ".ckpt", ".tar", ".safetensors", ".pkl"
 
 @dataclass(slots=True)
 class Tree:
-    """``root`` is the user's project, ``folder`` the copy. Paths are relative to both, with slashes."""
+    """``root`` is the user's project, ``folder`` the copy. Paths are relative to both, with slashes.
+
+    ``original`` are the sources as they were: the Python files of the project, and the notebook that is migrated.
+    Nothing else is ever read as source or changed, least of all by a path that leads out of the copy.
+    """
 
     root: Path
     folder: Path
     original: dict[str, bytes] = field(default_factory=dict)
 
     def read(self, path: str) -> Source | None:
-        """A Python file of the copy as it is now; None where it is not there or does not parse."""
+        """A source of the copy as it is now; None where it is none of the project's or does not parse."""
+        if path not in self.original:
+            return None
         try:
-            data = (self.folder / path).read_bytes()
-            source = Source(path, decode(data), module_name(path))
+            source = _source(path, (self.folder / path).read_bytes())
         except (OSError, Unreadable):
             return None
-        Siblings(self.folder, self.folder).attach(source)
+        if source is not None:
+            Siblings(self.folder, self.folder).attach(source)
         return source
 
     def write(self, path: str, text: str) -> None:
-        """Changes a file of the copy, in its own encoding."""
+        """Changes a file of the copy, in its own encoding; of a notebook only the lines of cells that differ."""
         place = self.folder / path
-        place.write_bytes(text.encode(encoding(place.read_bytes())))
+        data = place.read_bytes()
+        name = encoding_of(path, data)
+        source = _source(path, data)
+        if isinstance(source, Notebook):
+            text = rewritten(decode(data, name), source.written, text)
+        place.write_bytes(text.encode(name))
 
     def change(self, path: str, changes: list[Change]) -> bool:
         """Makes changes in a file; False, and nothing made, where the result would not parse."""
         source = self.read(path)
         if source is None:
             return False
-        text, end = source.text, len(source.text) + 1
+        text, end = source.written, len(source.written) + 1
         for start, stop, new in sorted(set(changes), reverse=True):
             if stop > end:
                 return False
             text, end = text[:start] + new + text[stop:], start
         try:
-            Source(path, text, source.module)
+            source.again(text)
         except Unreadable:
             return False
         self.write(path, text)
         return True
 
     def paths(self) -> list[str]:
-        """The Python files of the copy."""
+        """The sources of the copy."""
         return sorted(self.original)
 
     def changed(self) -> dict[str, bytes]:
@@ -84,33 +97,69 @@ class Tree:
                 path.unlink()
 
     def patch(self) -> str:
-        """What has changed, as ``patch -p0`` and ``git apply -p0`` take it."""
+        """What has changed, as ``git apply -p0`` takes it. Bytes that are no UTF-8 are surrogates, to be written so."""
         return "".join(
-            patch(path, decode(self.original[path]), decode(data)) for path, data in sorted(self.changed().items())
+            patch(path, _as_is(self.original[path]), _as_is(data)) for path, data in sorted(self.changed().items())
         )
 
 
-def copy(root: Path, folder: Path) -> Tree:
-    """Copies a project, without what programs and version control keep in it."""
+def copy(root: Path, folder: Path, entry: str = "") -> Tree:
+    """Copies a project, without what programs and version control keep in it.
+
+    ``entry`` is what will run: a source, too, where it is a notebook or has another name than ``….py``.
+    """
     tree = Tree(root, folder)
+    real_root = root.resolve()
     for path in _files(root):
         name = path.relative_to(root).as_posix()
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        if path.stat().st_size > _COPIED_BYTES:
-            target.symlink_to(path)
-        else:
-            shutil.copy2(path, target)
-        if path.suffix == ".py":
+        if path.is_symlink() and _link(path, target, real_root):
+            continue
+        _copy(path, target)
+        if (path.suffix == ".py" or name == entry) and not path.is_symlink():
             tree.original[name] = path.read_bytes()
     return tree
 
 
+def _copy(path: Path, target: Path) -> None:
+    """What is large, and what cannot be read, is there by a link, and does there what it does here."""
+    if path.stat().st_size <= _COPIED_BYTES and os.access(path, os.R_OK):
+        shutil.copy2(path, target)
+        target.chmod(target.stat().st_mode | stat.S_IWUSR)
+    else:
+        target.symlink_to(path.absolute())
+
+
+def _link(path: Path, target: Path, root: Path) -> bool:
+    """Makes a link of the project one of the copy; False for a file that lies elsewhere, which is to be copied."""
+    real = path.resolve()
+    inside = real.is_relative_to(root) and not SKIPPED & set(real.relative_to(root).parts)
+    if inside:
+        place = path.parent.resolve().relative_to(root)
+        target.symlink_to(os.path.relpath(real.relative_to(root), place), real.is_dir())
+    elif real.is_dir():
+        target.symlink_to(real, True)
+    return inside or real.is_dir()
+
+
 def _files(root: Path) -> Iterator[Path]:
+    """The files, and the links to folders, which are not followed."""
     for folder, names, files in os.walk(root):
         kept = [name for name in names if name not in SKIPPED and not Path(folder, name, "pyvenv.cfg").exists()]
         names[:] = sorted(kept)
+        yield from (path for name in names if (path := Path(folder, name)).is_symlink())
         for name in sorted(files):
             path = Path(folder, name)
             if path.is_file():
                 yield path
+
+
+def _source(path: str, data: bytes) -> Source | None:
+    """The bytes of a file as repairs read them; None for a notebook without Python."""
+    text = decode(data, encoding_of(path, data))
+    return open_notebook(path, text)[0] if path.endswith(".ipynb") else Source(path, text, module_name(path))
+
+
+def _as_is(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -49,6 +49,7 @@ def _parts(migrated: Migrated) -> Iterator[Text | Table]:
         yield _quiet(_("by running only"), finding)
     for finding in migrated.unreached:
         yield _quiet(_("not exercised"), finding)
+    yield from _ranks(migrated)
     yield from _proofs(migrated)
     if migrated.draws:
         places = ", ".join(f"{operator} {place}" for place, operator in migrated.draws[:_SHOWN_DRAWS])
@@ -85,6 +86,12 @@ def _after(migrated: Migrated) -> str:
             count=len(migrated.left)
         )
     count = len(migrated.on_gpu.before) if migrated.on_gpu else 0
+    if migrated.by_rehearsal:
+        return ngettext(
+            "runs on a GPU, with {count} loss as before, bit for bit",
+            "runs on a GPU, with {count} losses as before, bit for bit",
+            count,
+        ).format(count=count)
     return ngettext(
         "runs on a GPU, with {count} loss as on the CPU, bit for bit",
         "runs on a GPU, with {count} losses as on the CPU, bit for bit",
@@ -117,9 +124,20 @@ def _found(migrated: Migrated) -> str:
     return "; ".join(parts)
 
 
+def _ranks(migrated: Migrated) -> Iterator[Table]:
+    gpus = ngettext("{count} GPU", "{count} GPUs", migrated.gpus).format(count=migrated.gpus)
+    if migrated.ranks > 1:
+        said = _(
+            "{count} on {gpus}; what several of them saw is one fault, repaired once, and the losses are those of all"
+        )
+        yield _row(_("ranks"), said.format(count=migrated.ranks, gpus=gpus))
+    elif migrated.gpus > 1:
+        yield _row(_("ranks"), _("1 on {gpus}").format(gpus=gpus))
+
+
 def _proofs(migrated: Migrated) -> Iterator[Table]:
     if migrated.on_gpu is not None:
-        before = _("of the CPU") if migrated.works_on_cpu else _("of the project before")
+        before = _("of the project before") if migrated.by_rehearsal else _("of the CPU")
         yield _row(_("losses"), _("on the GPU: {what}").format(what=_proof(migrated.on_gpu, before)))
     if migrated.on_cpu is not None:
         before = _("before")

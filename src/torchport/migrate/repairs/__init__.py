@@ -7,7 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchport.check.rule import Change
-from torchport.migrate.repairs import assigned, batch, container, factory, generator, host, layer, loss, module, use
+from torchport.migrate.cells import joined
+from torchport.migrate.repairs import (
+    assigned,
+    batch,
+    container,
+    factory,
+    generator,
+    host,
+    layer,
+    loss,
+    module,
+    ranks,
+    use,
+)
 from torchport.migrate.repairs.sites import at_line, offender
 from torchport.migrate.tree import Tree
 from torchport.record import Observation
@@ -16,6 +29,7 @@ Repair = Callable[[Observation, Tree], "tuple[str, list[Change]] | None"]
 
 # In the order in which they are tried: where the tensor is made first, where it is used last.
 REPAIRS: tuple[tuple[str, Repair], ...] = (
+    ("ranks", ranks.repair),
     ("generator", generator.repair),
     ("batch", batch.names),
     ("loss", loss.repair),
@@ -23,6 +37,7 @@ REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("list registered", container.register),
     ("list moved", container.move),
     ("layer", layer.repair),
+    ("buffer", factory.register),
     ("factory", factory.repair),
     ("host", host.repair),
     ("batch moved", batch.whole),
@@ -46,6 +61,7 @@ class Proposal:
 
 def identity(observation: Observation, tree: Tree) -> str:
     """What a fault is, wherever its line stands now and whatever was written into it."""
+    observation = joined(observation, tree)
     site, wrong = observation.site, offender(observation)
     source = tree.read(site.path) if site is not None else None
     owners = [each.name for each in at_line(source, site.line, ast.ClassDef)] if source and site else []
@@ -55,11 +71,11 @@ def identity(observation: Observation, tree: Tree) -> str:
 
 def propose(observation: Observation, tree: Tree, tried: set[tuple[str, str]]) -> Proposal | None:
     """The first repair that knows what to do and was not tried before for that fault."""
-    name = identity(observation, tree)
+    name, place = identity(observation, tree), joined(observation, tree)
     for kind, repair in REPAIRS:
         if (kind, name) in tried:
             continue
-        found = repair(observation, tree)
+        found = repair(place, tree)
         if found is not None and found[1]:
             return Proposal(kind, found[0], tuple(found[1]), observation, name)
     return None
