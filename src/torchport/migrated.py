@@ -43,7 +43,7 @@ class Adopted:
     """What became of a recipe. ``reason`` says why it was left out, and is empty where it was applied.
 
     ``on_gpu`` and ``on_cpu`` are the losses before and after it, ``proof`` what only this recipe promises, a resume or
-    several ranks.
+    several ranks, and ``note`` what it cannot show.
     """
 
     recipe: str
@@ -51,6 +51,7 @@ class Adopted:
     on_gpu: Proof | None = None
     on_cpu: Proof | None = None
     proof: Proof | None = None
+    note: str = ""
 
     @property
     def applied(self) -> bool:
@@ -61,10 +62,11 @@ class Adopted:
 class Migrated:
     """One migration as users see it.
 
-    ``confirmed`` are faults that reading found and the run showed, ``unreached`` those that the run did not come to,
-    ``only_run`` those that only the run found; ``left`` is what is for a person. ``draws`` are (place, operator) of
-    random numbers that a real card draws from its own generator. ``recipes`` are those asked for. ``by_rehearsal`` says
-    that the losses on the GPUs are measured by a rehearsal of the project before, and not by its run on the CPU.
+    ``idle`` says that nothing of the result is ever on a GPU. ``confirmed`` are faults that reading found and the run
+    showed, ``unreached`` those that the run did not come to, ``only_run`` those that only the run found; ``left`` is
+    what is for a person. ``draws`` are (place, operator) of random numbers that a real card draws from its own
+    generator. ``recipes`` are those asked for. ``by_rehearsal`` says that the losses on the GPUs are measured by a
+    rehearsal of the project before, and not by its run on the CPU.
     ``backup`` is the folder with the files as they were.
     """
 
@@ -74,6 +76,7 @@ class Migrated:
     applied: bool
     backup: str | None
     clean: bool
+    idle: bool
     works_on_cpu: bool
     gave_device: bool
     confirmed: tuple[Finding, ...]

@@ -33,6 +33,7 @@ def migrated(**changes):
         "on_cpu": proof,
         "draws": (),
         "recipes": (),
+        "idle": False,
         "gpus": 1,
         "ranks": 1,
         "by_rehearsal": False,

@@ -166,6 +166,7 @@ def _told(
         applied=applied,
         backup=backup,
         clean=migration.clean,
+        idle=migration.idle,
         works_on_cpu=migration.reference is not None and not loop.failed(migration.reference),
         gave_device=migration.gave_device,
         confirmed=tuple(confirmed),

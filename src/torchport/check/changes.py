@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+from collections.abc import Sequence
 
 from torchport.check.rule import Change
 from torchport.check.source import Source
@@ -82,6 +83,14 @@ def after(source: Source, statement: ast.stmt, *lines: str) -> Change:
         stop -= 1
     indent = source.indent(statement)
     return stop, stop, "".join(f"{source.newline}{indent}{line}" for line in lines)
+
+
+def together(found: Sequence[Change]) -> list[Change]:
+    """Changes with those at one place made one, in their order; equal ones count once."""
+    texts: dict[tuple[int, int], str] = {}
+    for start, end, text in dict.fromkeys(found):
+        texts[start, end] = texts.get((start, end), "") + text
+    return [(start, end, text) for (start, end), text in texts.items()]
 
 
 def _with_decorators(statement: ast.stmt) -> ast.AST:

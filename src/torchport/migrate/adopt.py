@@ -70,10 +70,13 @@ def _held(recipe: Recipe, tree: Tree, run: Runner, on_gpu: tuple[Run, Run], on_c
         return Adopted(name, _("it changes the losses on the CPU"), gpu, cpu)
     if not gpu.within(recipe.tolerance):
         return Adopted(name, _("it changes the losses on the GPU"), gpu, cpu)
-    proof = recipe.prove(tree, run) if recipe.prove else None
-    if proof is not None and not proof.within(recipe.proof_tolerance):
-        return Adopted(name, _("what it promises does not hold: other losses"), gpu, cpu, proof)
-    return Adopted(name, "", gpu, cpu, proof)
+    if recipe.prove is None:
+        return Adopted(name, "", gpu, cpu)
+    try:
+        proven = recipe.prove(tree, run)
+    except Unsuited as reason:
+        return Adopted(name, str(reason), gpu, cpu)
+    return Adopted(name, "", gpu, cpu, proven.proof, proven.note)
 
 
 def said(run: Run) -> str:

@@ -50,7 +50,13 @@ class Migration:
     @property
     def clean(self) -> bool:
         """Whether the migrated project runs strictly, and its losses are what they were."""
-        return self.last is not None and self.last.exit_code in (0, 1) and not self.left and self._same()
+        ran = self.last is not None and self.last.exit_code in (0, 1)
+        return ran and not self.left and not self.idle and self._same()
+
+    @property
+    def idle(self) -> bool:
+        """Whether the result never puts anything on a GPU."""
+        return self.last is not None and idle(self.last)
 
     def seen(self) -> tuple[list[Finding], list[Finding], list[Finding]]:
         """Faults that reading found and the run confirmed, those that the run did not reach, and those that only the
@@ -86,6 +92,9 @@ def migrate(
         done.gave_device = give_device(tree, entry)
     tell("heal")
     done.first = run(tree.folder, Launch())
+    if idle(done.first) and not done.gave_device and give_device(tree, entry):
+        done.gave_device = True
+        done.first = run(tree.folder, Launch())
     done.by_rehearsal = reference.of_rehearsal(done.reference, works_on_cpu, done.first)
     wanted = losses((done.first if done.by_rehearsal else done.reference).records)
     done.read = tuple(_read(tree, torch))
@@ -115,6 +124,11 @@ def lines(finding: Finding) -> set[tuple[str, int]]:
 def failed(run: Run) -> bool:
     """Whether the program itself ended in an error."""
     return any(record.exit is None or record.exit.get("reason") in _FAILURES for record in run.records)
+
+
+def idle(run: Run) -> bool:
+    """Whether a rehearsal came to its end with nothing on the GPU."""
+    return any(each.id == "R205" for each in run.findings)
 
 
 def device_rules() -> list[LoadedRule]:

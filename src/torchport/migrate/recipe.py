@@ -40,19 +40,26 @@ Runner = Callable[[Path, Launch], Run]
 
 
 @dataclass(frozen=True, slots=True)
+class Proven:
+    """Two traces that agree as far as a recipe promises; ``note`` says what they cannot agree in."""
+
+    proof: Proof
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """``variants`` gives the changes for a tree and its entry, best first: the first that holds is kept. Raises
     Unsuited.
 
     ``tolerance`` is the largest relative difference of a loss on the GPU, 0 for bit for bit; on the CPU the losses are
-    always the same. ``prove`` runs what only this recipe promises, a resume or several ranks, and gives the two traces
-    that have to agree within ``proof_tolerance``. ``needs`` is a package that the result imports.
+    always the same. ``prove`` runs what only this recipe promises, a resume or several ranks; it raises Unsuited where
+    that does not hold. ``needs`` is a package that the result imports.
     """
 
     name: str
     summary: str
     variants: Callable[[Tree, str], Iterator[Variant]]
     tolerance: float = 0.0
-    prove: Callable[[Tree, Runner], Proof] | None = None
-    proof_tolerance: float = 0.0
+    prove: Callable[[Tree, Runner], Proven] | None = None
     needs: str = ""

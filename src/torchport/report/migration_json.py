@@ -24,6 +24,7 @@ def render(migrated: Migrated) -> str:
         "exit_code": migrated.exit_code,
         "seconds": round(migrated.seconds, 3),
         "clean": migrated.clean,
+        "idle": migrated.idle,
         "gpus": migrated.gpus,
         "ranks": migrated.ranks,
         "rounds": migrated.rounds,
@@ -46,6 +47,16 @@ def render(migrated: Migrated) -> str:
             "on_cpu": _proof(migrated.on_cpu),
         },
         "draws": [{"op": operator, "place": place} for place, operator in migrated.draws],
+        "recipes": [
+            {
+                "recipe": each.recipe,
+                "applied": each.applied,
+                "on_gpu": _proof(each.on_gpu),
+                "on_cpu": _proof(each.on_cpu),
+                "proof": _proof(each.proof),
+            }
+            for each in migrated.recipes
+        ],
         "failure": migrated.failure or None,
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"

@@ -79,6 +79,8 @@ def _before(migrated: Migrated) -> str:
 
 
 def _after(migrated: Migrated) -> str:
+    if migrated.idle:
+        return _("runs on the CPU only: nothing is ever on the GPU")
     if not migrated.clean and not migrated.left:
         return _("not shown: the program itself fails") if migrated.failure else _("other losses, see below")
     if not migrated.clean:
@@ -102,6 +104,10 @@ def _after(migrated: Migrated) -> str:
 def _headline(migrated: Migrated) -> Text:
     if migrated.clean and not migrated.patch:
         return Text(_("{entry} needs no change").format(entry=migrated.entry), "bold green")
+    if migrated.idle:
+        return Text(
+            _("{entry} never uses a GPU, and no repair gives it one").format(entry=migrated.entry), "bold yellow"
+        )
     if migrated.clean:
         return Text(_("{entry} runs on a GPU, and computes what it did").format(entry=migrated.entry), "bold green")
     return Text(_("{entry} is not there yet").format(entry=migrated.entry), "bold yellow")
