@@ -13,7 +13,7 @@ from torchport.migrate.imports import imported, named
 from torchport.migrate.models import Model, calls_model
 from torchport.migrate.passing import callers
 from torchport.migrate.recipe import Unsuited
-from torchport.migrate.training import Training
+from torchport.migrate.training import Training, epochs
 from torchport.text import _
 
 # What nn.Module and DistributedDataParallel both have and do alike.
@@ -188,7 +188,7 @@ def epoch_set(source: Source, training: Training, loader: ast.Call) -> list[Chan
     """``set_epoch`` at the beginning of each epoch, for a loader that shuffles; nothing where there is one epoch."""
     if constant(argument(loader, "shuffle", 2)) in (None, False) or training.batches is None:
         return []
-    for loop, batches in _epochs(source, training):
+    for loop, batches in epochs(source, training):
         if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name) or not source.indent(loop.body[0]):
             continue
         name, found = loop.target.id, []
@@ -198,23 +198,6 @@ def epoch_set(source: Source, training: Training, loader: ast.Call) -> list[Chan
         lines = ("if DISTRIBUTED:", f"{unit(source)}{source.code(batches)}.sampler.set_epoch({name})")
         return [*found, changes.before(source, loop.body[0], *lines)]
     return []
-
-
-def _epochs(source: Source, training: Training) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """The loops around a loop over batches, in its function or around the calls of that, with the loader there."""
-    batches = training.batches
-    assert batches is not None
-    if training.epochs is not None:
-        yield training.epochs, batches
-    function = source.function(training.loop)
-    if function is None or not isinstance(batches, ast.Name):
-        return
-    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
-    for call in callers(source, function):
-        given = argument(call, batches.id, names.index(batches.id)) if batches.id in names else batches
-        for loop in source.loops(call)[:1]:
-            if given is not None:
-                yield loop, given
 
 
 def quiet(source: Source) -> Iterator[Change]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchport.check.rules.steps import looped_over
 from torchport.check.rules.training import backwards, loss_of, optimizer_steps, stepped
-from torchport.check.source import Source
+from torchport.check.source import Source, argument
+from torchport.migrate.passing import callers
 from torchport.migrate.recipe import Unsuited
 from torchport.migrate.tree import Tree
 from torchport.text import _
@@ -69,6 +71,24 @@ def _imports(source: Source) -> set[str]:
         base = ".".join([*package, *([statement.module] if statement.module else [])])
         names |= {base, *(f"{base}.{each.name}" for each in statement.names)}
     return {name for name in names if name}
+
+
+def epochs(source: Source, training: Training) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """The loops around a loop over batches, in its function or around the calls of that, with the loader there."""
+    batches = training.batches
+    if batches is None:
+        return
+    if training.epochs is not None:
+        yield training.epochs, batches
+    function = source.function(training.loop)
+    if function is None or not isinstance(batches, ast.Name):
+        return
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    for call in callers(source, function):
+        given = argument(call, batches.id, names.index(batches.id)) if batches.id in names else batches
+        for loop in source.loops(call)[:1]:
+            if given is not None:
+                yield loop, given
 
 
 def trainings(tree: Tree) -> list[Training]:

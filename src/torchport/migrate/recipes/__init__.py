@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchport.migrate.recipe import Recipe
-from torchport.migrate.recipes import amp, amp_fp16, backends, ddp
+from torchport.migrate.recipes import amp, amp_fp16, backends, checkpoint, ddp
 from torchport.text import _
 
-RECIPES: tuple[Recipe, ...] = (backends.META, ddp.META, amp.META, amp_fp16.META)
+RECIPES: tuple[Recipe, ...] = (backends.META, checkpoint.META, ddp.META, amp.META, amp_fp16.META)
 
 
 def chosen(names: Sequence[str]) -> list[Recipe]:
