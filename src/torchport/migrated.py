@@ -43,7 +43,7 @@ class Adopted:
     """What became of a recipe. ``reason`` says why it was left out, and is empty where it was applied.
 
     ``on_gpu`` and ``on_cpu`` are the losses before and after it, ``proof`` what only this recipe promises, a resume or
-    several ranks.
+    several ranks. ``note`` is what these do not show.
     """
 
     recipe: str
@@ -51,6 +51,7 @@ class Adopted:
     on_gpu: Proof | None = None
     on_cpu: Proof | None = None
     proof: Proof | None = None
+    note: str = ""
 
     @property
     def applied(self) -> bool:

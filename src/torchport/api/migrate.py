@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchport import process
 from torchport.api.rehearse import Request as Rehearsal
 from torchport.api.rehearse import rehearse
 from torchport.launch.program import ProgramError, parse
@@ -100,7 +102,7 @@ def migrate(
                 )
 
         migration = loop.migrate(tree, entry, run, tell)
-        adopted = adopt(migration, recipes, entry, run, tell)
+        adopted = adopt(migration, recipes, entry, run, tell, lambda package: _has(migration, package))
         patch = tree.patch()
         changed = tree.changed()
     target = project / PATCH
@@ -157,6 +159,13 @@ def _told(
 
 def _absolute(python: str | None, folder: Path) -> str | None:
     return str((folder / python).absolute()) if python and os.sep in python else python
+
+
+def _has(migration: Migration, package: str) -> bool:
+    """Whether the interpreter that ran the program finds a package."""
+    python = migration.last.plan.python if migration.last else sys.executable
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
+    return process.run([python, "-c", code]).code == 0
 
 
 @contextmanager

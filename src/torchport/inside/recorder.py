@@ -309,7 +309,7 @@ def _scale(original: Callable[..., Any]) -> Callable[..., Any]:
     def scale(self: Any, outputs: Any) -> Any:
         result = original(self, outputs)
         if isinstance(result, torch.Tensor) and result is not outputs:
-            result.unscaled = outputs  # type: ignore[attr-defined]
+            result.unscaled = outputs
         return result
 
     return scale

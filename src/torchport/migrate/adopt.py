@@ -19,13 +19,21 @@ def adopt(
     entry: str,
     run: Runner,
     tell: Callable[[str], None] = lambda step: None,
+    has: Callable[[str], bool] = lambda package: True,
 ) -> list[Adopted]:
-    """Applies recipes to a migrated tree, in their own order; what does not hold leaves the tree as it was."""
+    """Applies recipes to a migrated tree, in their own order; what does not hold leaves the tree as it was.
+
+    ``has`` says whether the user's interpreter has a package.
+    """
     told: list[Adopted] = []
     before, plain = done.last, done.after
     for recipe in recipes:
         if not done.clean or before is None or plain is None:
             told.append(Adopted(recipe.name, _("first the project has to run on a GPU")))
+            continue
+        if recipe.needs and not has(recipe.needs):
+            missing = _("{package} is missing: pip install {package}").format(package=recipe.needs)
+            told.append(Adopted(recipe.name, missing))
             continue
         tell(recipe.name)
         adopted, before, plain = _adopted(recipe, done.tree, entry, run, before, plain)
@@ -73,7 +81,7 @@ def _held(recipe: Recipe, tree: Tree, run: Runner, on_gpu: tuple[Run, Run], on_c
     proof = recipe.prove(tree, run) if recipe.prove else None
     if proof is not None and not proof.within(recipe.proof_tolerance):
         return Adopted(name, _("what it promises does not hold: other losses"), gpu, cpu, proof)
-    return Adopted(name, "", gpu, cpu, proof)
+    return Adopted(name, "", gpu, cpu, proof, recipe.note)
 
 
 def said(run: Run) -> str:

@@ -20,7 +20,7 @@ from torchport.check.rules.training import (
     stepped,
 )
 from torchport.check.source import Source
-from torchport.migrate.imports import named
+from torchport.migrate.imports import named, quote
 from torchport.migrate.models import calls_model
 from torchport.migrate.recipe import Unsuited
 from torchport.migrate.training import program
@@ -65,6 +65,8 @@ def mixed(tree: Tree, entry: str, dtype: str) -> Iterator[Mixed]:
             if variant and variant not in tried:
                 tried.append(variant)
                 yield Mixed(variant, tuple(regions))
+    if not tried and any(_needs_float32(each.source, part) for each in regions for part in (*each.forward, *each.loss)):
+        raise Unsuited(_("autocast refuses the cross entropy of probabilities; BCEWithLogitsLoss goes with it"))
 
 
 def _variant(
@@ -73,7 +75,8 @@ def _variant(
     found: dict[str, list[Change]] = {}
     for source in sources:
         torch, missing = named(source, "torch")
-        context = f'{torch}.autocast("cuda", dtype={torch}.{dtype}, enabled={torch}.cuda.is_available())'
+        q = quote(source)
+        context = f"{torch}.autocast({q}cuda{q}, dtype={torch}.{dtype}, enabled={torch}.cuda.is_available())"
         edits: list[Change] = []
         for region in regions:
             if region.source is source:
@@ -131,7 +134,9 @@ def _regions(source: Source) -> list[Region]:
 def _is_closure(source: Source, call: ast.Call) -> bool:
     """Whether ``step`` gets a function that calls ``backward``."""
     given = call.args[0]
-    functions = [each for each in source.nodes(ast.FunctionDef) if isinstance(given, ast.Name) and each.name == given.id]
+    functions = [
+        each for each in source.nodes(ast.FunctionDef) if isinstance(given, ast.Name) and each.name == given.id
+    ]
     return isinstance(given, ast.Lambda) or any(".backward" in source.code(each) for each in functions)
 
 
@@ -166,7 +171,7 @@ def _leading(source: Source, before: list[ast.stmt], loss: ast.expr) -> list[ast
 
 
 def _trains(source: Source, call: ast.Call) -> bool:
-    return call in source.calls(".backward") or stepped(source, call) is not None and _is_step(call)
+    return call in source.calls(".backward") or (stepped(source, call) is not None and _is_step(call))
 
 
 def _is_step(call: ast.Call) -> bool:

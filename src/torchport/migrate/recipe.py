@@ -46,7 +46,8 @@ class Recipe:
 
     ``tolerance`` is the largest relative difference of a loss on the GPU, 0 for bit for bit; on the CPU the losses are
     always the same. ``prove`` runs what only this recipe promises, a resume or several ranks, and gives the two traces
-    that have to agree within ``proof_tolerance``. ``needs`` is a package that the result imports.
+    that have to agree within ``proof_tolerance``. ``needs`` is a package that the result imports,
+    ``note`` what the user has to know of the proof.
     """
 
     name: str
@@ -56,3 +57,4 @@ class Recipe:
     prove: Callable[[Tree, Runner], Proof] | None = None
     proof_tolerance: float = 0.0
     needs: str = ""
+    note: str = ""

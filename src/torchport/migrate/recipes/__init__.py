@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchport.migrate.recipe import Recipe
-from torchport.migrate.recipes import amp, amp_fp16, backends
+from torchport.migrate.recipes import amp, amp_fp16, backends, compile, loader, paths, tensorboard
 from torchport.text import _
 
-RECIPES: tuple[Recipe, ...] = (amp.META, amp_fp16.META, backends.META)
+RECIPES: tuple[Recipe, ...] = (
+    paths.META,
+    loader.META,
+    tensorboard.META,
+    amp.META,
+    amp_fp16.META,
+    backends.META,  # behind amp: channels last go with autocast
+    compile.META,
+)
 
 
 def chosen(names: Sequence[str]) -> list[Recipe]:
