@@ -148,7 +148,7 @@ def _enumerates(node: ast.expr) -> bool:
     while isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         if name == "enumerate":
-            return len(node.args) == 1 and not node.keywords
+            return not node.keywords and (len(node.args) == 1 or constant(node.args[1]) == 0)
         if not node.args:
             return False
         node = node.args[0]

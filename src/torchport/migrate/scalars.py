@@ -27,31 +27,45 @@ _ORDINARY = frozenset(
     "the this a at per set step iter batch epoch mean avg average cur current total final running train "
     "training val valid validation test of".split()
 )
-_HELD_OUT = re.compile(r"(?<![a-z])(test|val|valid|validation|eval|evaluate|evaluation|dev|held.out)(?![a-z])", re.I)
+_HELD_OUT = re.compile(
+    r"(?<![a-z])(test|testing|val|valid|validation|eval|evaluate|evaluation|dev|held.out)(?![a-z])", re.I
+)
 _PERCENT = re.compile(r"%[-+ #0]*[\d*]*(?:\.\d+)?[hlL]?([diouxXeEfFgGcrsa])")
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One number that is printed. ``tag`` is what it is called, without where it is from."""
+    """One number that is printed: ``tag`` is what it is called, ``data`` where it is from: val, test or nothing."""
 
     tag: str
     value: ast.expr
-    held_out: bool
+    data: str
 
 
 def scalars(source: Source, call: ast.Call) -> list[Scalar]:
     """The numbers of one ``print`` that a curve can show."""
     found: dict[str, Scalar] = {}
-    said = ""
-    for before, value in _pieces(source, call):
+    pieces, said = _pieces(source, call), ""
+    for index, (before, value) in enumerate(pieces):
         said += before
-        if value is None:
-            continue
         tag = _tag(before)
-        if tag and not isinstance(value, (ast.Constant, ast.List, ast.ListComp, ast.Dict, ast.Tuple)):
-            found.setdefault(tag, Scalar(tag, value, bool(_HELD_OUT.search(said))))
+        value = _share(pieces, index) if tag else None
+        if value is not None and not isinstance(value, (ast.Constant, ast.List, ast.ListComp, ast.Dict, ast.Tuple)):
+            found.setdefault(tag, Scalar(tag, value, held_out(said)))
     return list(found.values())
+
+
+def held_out(text: str) -> str:
+    """Whether words speak of data kept for a try: ``val``, ``test``, or empty."""
+    match = _HELD_OUT.search(text)
+    return "" if match is None else "test" if match[1].lower().startswith("test") else "val"
+
+
+def _share(pieces: list[tuple[str, ast.expr | None]], index: int) -> ast.expr | None:
+    """The number that is meant: of ``90/100 (90 %)`` the last, and none of ``90/100`` alone."""
+    if index + 1 < len(pieces) and pieces[index + 1][0].strip() == "/":
+        return pieces[index + 2][1] if index + 2 < len(pieces) and "(" in pieces[index + 2][0] else None
+    return pieces[index][1]
 
 
 def counted(source: Source, call: ast.Call, names: set[str]) -> ast.expr | None:

@@ -101,12 +101,11 @@ def _changed(source: Source, names: dict[str, str]) -> list[Change]:
         quote = literal[2]
         name = _name(source, node, path, names)
         if not inside and known is not None and known.known_at(node):
-            option = name.lower().replace("_", "-")
-            if f"--{option}" not in known.flags() or names.get(f"--{option}") == path:
-                if names.setdefault(f"--{option}", path) == path:
-                    edits[known.add(f"--{option}", f"default={code}")] = None
-                    edits[replace(source, node, f"{known.name}.{name.lower()}")] = None
-                    continue
+            flag = f"--{name.lower().replace('_', '-')}"
+            if flag not in known.flags():
+                edits[known.add(flag, f"default={code}")] = None
+                edits[replace(source, node, f"{known.name}.{name.lower()}")] = None
+                continue
         os, missing = named(source, "os")
         edits |= dict.fromkeys(missing)
         if inside:

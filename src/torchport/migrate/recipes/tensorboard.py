@@ -114,7 +114,7 @@ from torchport.migrate.imports import imported
 from torchport.migrate.passing import passed
 from torchport.migrate.recipe import Recipe, Unsuited, Variant
 from torchport.migrate.rounds import Rounds, rounds
-from torchport.migrate.scalars import Scalar, scalars
+from torchport.migrate.scalars import Scalar, held_out, scalars
 from torchport.migrate.training import program
 from torchport.migrate.tree import Tree
 from torchport.text import _, mark
@@ -176,8 +176,8 @@ def _known(source: Source, name: str, call: ast.Call, at: Rounds) -> list[Change
 def _line(source: Source, writer: str, call: ast.Call, each: Scalar, step: str, taken: set[str]) -> str:
     """One point of a curve; nothing where another place writes one of that name."""
     function = source.function(call)
-    held_out = each.held_out or (function is not None and re.match(r"(test|val|eval)", function.name) is not None)
-    tag = f"{'test' if held_out else 'train'}/{each.tag}"
+    where = each.data or held_out(function.name.replace("_", " ") if function is not None else "") or "train"
+    tag = f"{where}/{each.tag}"
     if tag in taken:
         tag += "_of_epoch"
     if tag in taken or "\n" in source.code(each.value):
