@@ -77,7 +77,8 @@ def _held(recipe: Recipe, tree: Tree, run: Runner, on_gpu: tuple[Run, Run], on_c
     if not cpu.same:
         return Adopted(name, _("it changes the losses on the CPU"), gpu, cpu)
     if not gpu.within(recipe.tolerance):
-        return Adopted(name, _("it changes the losses on the GPU"), gpu, cpu)
+        reason = _("it changes the losses on the GPU, by {furthest:.2g} % at most; {allowed:g} % is allowed")
+        return Adopted(name, reason.format(furthest=100 * gpu.furthest, allowed=100 * recipe.tolerance), gpu, cpu)
     proof = recipe.prove(tree, run) if recipe.prove else None
     if proof is not None and not proof.within(recipe.proof_tolerance):
         return Adopted(name, _("what it promises does not hold: other losses"), gpu, cpu, proof)
