@@ -43,7 +43,7 @@ class Adopted:
     """What became of a recipe. ``reason`` says why it was left out, and is empty where it was applied.
 
     ``on_gpu`` and ``on_cpu`` are the losses before and after it, ``proof`` what only this recipe promises, a resume or
-    several ranks, and ``note`` what it cannot show.
+    several ranks, and ``note`` what these do not show.
     """
 
     recipe: str

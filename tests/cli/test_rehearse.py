@@ -85,6 +85,18 @@ def test_a_fault_is_found_and_the_run_is_kept(project):
     assert (project / ".torchport" / ".gitignore").read_text() == "*\n"
 
 
+def test_a_loss_is_recorded_as_it_was_before_a_scaler(project):
+    write(
+        project,
+        CLEAN.replace("model =", "torch.manual_seed(0)\n    scaler = torch.amp.GradScaler(device)\n    model =")
+        .replace("loss.backward()", "scaler.scale(loss).backward()")
+        .replace("optimizer.step()", "scaler.step(optimizer)\n        scaler.update()"),
+    )
+    done = rehearse(project, "train.py")
+    assert done.returncode == 0, done.stderr
+    assert all(0 < loss.value < 10 for loss in read(run_folder(project) / "record.jsonl").losses)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("options", "steps"), [("", 3), ("--steps 2", 2), ("--gpu rtx4090 --gpus 2", 3), ("--strict", 3)]

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from torchport import process
 from torchport.api import git
 from torchport.api.entry import Entry, find_entry, imported_from, of_copy, python_of
 from torchport.api.rehearse import Request as Rehearsal
@@ -86,7 +88,7 @@ def migrate(
         tree = copy(entry.project, root, entry.path)
         run = _runner(request, entry, tree, python, environ)
         migration = loop.migrate(tree, entry.path, run, tell)
-        adopted = adopt(migration, recipes, entry.path, run, tell)
+        adopted = adopt(migration, recipes, entry.path, run, tell, lambda package: _has(migration, package))
         patch, changed = tree.patch(), tree.changed()
         applied = bool(request.apply and changed)
         target, backup = "", None
@@ -186,6 +188,13 @@ def _told(
         exit_code=code,
         seconds=time.monotonic() - started,
     )
+
+
+def _has(migration: Migration, package: str) -> bool:
+    """Whether the interpreter that ran the program finds a package."""
+    python = migration.last.plan.python if migration.last else sys.executable
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
+    return process.run([python, "-c", code]).code == 0
 
 
 @contextmanager

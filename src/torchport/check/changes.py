@@ -20,7 +20,7 @@ def replace(source: Source, node: ast.AST, text: str) -> Change:
 def add_argument(source: Source, call: ast.Call, text: str) -> Change:
     """One more argument after the last one of a call, whether or not a comma stands there."""
     close = source.span(call)[1] - 1
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given: list[ast.AST] = [*call.args, *call.keywords]
     if not given:
         return close, close, text
     last = max(source.span(node)[1] for node in given)
@@ -29,13 +29,12 @@ def add_argument(source: Source, call: ast.Call, text: str) -> Change:
     comma, last = _after(source.text[last:close], last)
     if comma:  # a trailing comma stays the last thing
         tail = source.text[last:close]
-        return last, last, f" {text}," if "\n" not in tail else f"{_break(source, given)}{text},"
+        if "\n" not in tail:
+            return last, last, f" {text},"
+        indent = source.indent(max(given, key=lambda node: source.span(node)[0]))
+        end = last + len(tail.partition("\n")[0].rstrip())  # behind a comment on what stands there
+        return end, end, f"{source.newline}{indent}{text}," if indent else f" {text},"
     return last, last, f", {text}"
-
-
-def _break(source: Source, given: list[ast.expr]) -> str:
-    """A line of its own, as the last argument has one."""
-    return source.newline + source.indent(given[-1]) if source.indent(given[-1]) else " "
 
 
 def _after(tail: str, offset: int) -> tuple[bool, int]:

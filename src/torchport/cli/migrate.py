@@ -50,7 +50,9 @@ _STEPS = {
     multiple=True,
     metavar="NAME",
     cls=Option,
-    help=mark("Add amp, loader, ddp, paths, tensorboard, checkpoint, compile or backends, proven; repeatable."),
+    help=mark(
+        "Add amp, amp-fp16, loader, ddp, paths, tensorboard, checkpoint, compile or backends, proven; repeatable."
+    ),
 )
 @gpu_option()
 @gpus_option()

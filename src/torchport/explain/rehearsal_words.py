@@ -160,9 +160,9 @@ def _evidence(observation: Observation) -> Iterator[Evidence]:
             ):
                 if isinstance(place, Site) and place != observation.site:
                     yield Evidence(_(text).format(name=name, maker=_operator(maker) or "?"), location(place))
-            built = tensor.get("built")
-            if isinstance(built, Site) and built not in (observation.site, tensor.get("born")):
-                yield Evidence(_("{name} belongs to what is built here").format(name=name), location(built))
+            for built in tensor.get("built") or ():
+                if isinstance(built, Site) and built not in (observation.site, tensor.get("born")):
+                    yield Evidence(_("{name} belongs to what is built here").format(name=name), location(built))
     if fields.get("in_backward"):
         yield Evidence(_("in the backward pass of this line"))
     last = _mapping(fields.get("last_common"))

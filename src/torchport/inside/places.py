@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import sysconfig
@@ -56,20 +57,28 @@ class Places:
 
     def frames(self, frame: FrameType | None = None) -> list[FrameType]:
         """All frames of the project on the stack, innermost first."""
-        current = frame or sys._getframe(1)
+        current, kinds = frame or sys._getframe(1), self._kinds
         result = []
         while current is not None:
-            if self._kinds.get(current.f_code.co_filename, 0) == 2:
+            name = current.f_code.co_filename
+            kind = kinds.get(name)
+            if kind is None:
+                kind = kinds[name] = self._kind(name)
+            if kind == 2:
                 result.append(current)
             current = current.f_back  # type: ignore[assignment]
         return result
 
-    def built(self) -> Place | None:
-        """Where the object is made whose ``__init__`` runs: the innermost place of the project outside of any."""
-        for frame in self.frames(sys._getframe(1)):
-            if frame.f_code.co_name != "__init__":
-                return frame.f_code, frame.f_lineno
-        return None
+    def built(self) -> list[Place]:
+        """Where the objects are made whose ``__init__`` run, innermost first; the last is outside of any."""
+        found: list[Place] = []
+        frames = self.frames(sys._getframe(1))
+        for inner, outer in itertools.pairwise(frames):
+            if inner.f_code.co_name != "__init__":
+                break
+            if "self" not in outer.f_locals or outer.f_locals["self"] is not inner.f_locals.get("self"):
+                found.append((outer.f_code, outer.f_lineno))  # not what a class asks of its parent
+        return found
 
     def is_project(self, name: str) -> bool:
         """Whether a file belongs to the user's project."""

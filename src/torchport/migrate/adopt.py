@@ -19,13 +19,21 @@ def adopt(
     entry: str,
     run: Runner,
     tell: Callable[[str], None] = lambda step: None,
+    has: Callable[[str], bool] = lambda package: True,
 ) -> list[Adopted]:
-    """Applies recipes to a migrated tree, in their own order; what does not hold leaves the tree as it was."""
+    """Applies recipes to a migrated tree, in their own order; what does not hold leaves the tree as it was.
+
+    ``has`` says whether the user's interpreter has a package.
+    """
     told: list[Adopted] = []
     before, plain = done.last, done.after
     for recipe in recipes:
         if not done.clean or before is None or plain is None:
             told.append(Adopted(recipe.name, _("first the project has to run on a GPU")))
+            continue
+        if recipe.needs and not has(recipe.needs):
+            missing = _("{package} is missing: pip install {package}").format(package=recipe.needs)
+            told.append(Adopted(recipe.name, missing))
             continue
         tell(recipe.name)
         adopted, before, plain = _adopted(recipe, done.tree, entry, run, before, plain)
@@ -69,9 +77,10 @@ def _held(recipe: Recipe, tree: Tree, run: Runner, on_gpu: tuple[Run, Run], on_c
     if not cpu.same:
         return Adopted(name, _("it changes the losses on the CPU"), gpu, cpu)
     if not gpu.within(recipe.tolerance):
-        return Adopted(name, _("it changes the losses on the GPU"), gpu, cpu)
+        reason = _("it changes the losses on the GPU, by {furthest:.2g} % at most; {allowed:g} % is allowed")
+        return Adopted(name, reason.format(furthest=100 * gpu.furthest, allowed=100 * recipe.tolerance), gpu, cpu)
     if recipe.prove is None:
-        return Adopted(name, "", gpu, cpu)
+        return Adopted(name, "", gpu, cpu, note=recipe.note)
     try:
         proven = recipe.prove(tree, run)
     except Unsuited as reason:

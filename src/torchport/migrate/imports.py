@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 from torchport.check import changes
 from torchport.check.rule import Change
@@ -38,8 +39,13 @@ def behind_imports(source: Source, *lines: str) -> Change:
         return changes.before(source, source.tree.body[0], *lines)
     following = source.tree.body[source.tree.body.index(imports[-1]) + 1 :]
     if following and following[0].lineno > (imports[-1].end_lineno or 0) + 1 and not hasattr(following[0], "body"):
-        return changes.before(source, following[0], *lines)
+        return changes.before(source, following[0], *lines, "")
     return changes.after(source, imports[-1], "", *lines)
+
+
+def quote(source: Source) -> str:
+    """The quotes that a file uses mostly."""
+    return "'" if source.text.count("'") > source.text.count('"') else '"'
 
 
 def top_imports(source: Source) -> list[ast.Import | ast.ImportFrom]:
@@ -61,6 +67,8 @@ def _in_order(source: Source, module: str) -> Change:
         elif run:
             break
     earlier = [each for each in run if each.names[0].name < module]
+    if not earlier and run and module in sys.stdlib_module_names and _package(run[0]) not in sys.stdlib_module_names:
+        return changes.before(source, run[0], f"import {module}", "")
     if not earlier:
         return changes.import_line(source, module)
     return changes.after(source, earlier[-1], f"import {module}")

@@ -11,7 +11,8 @@ from torchport.check.names import FUNCTIONS
 from torchport.check.rule import Change
 from torchport.check.rules.kinds import is_module
 from torchport.check.rules.training import called_functions, looks_like_optimizer, receiver
-from torchport.check.source import Source
+from torchport.check.source import Source, constant
+from torchport.migrate.imports import quote
 
 _ASKED = (".parameters", ".named_parameters", ".train", ".eval")
 # Methods of a model that do not compute with it.
@@ -48,12 +49,16 @@ def trained(source: Source) -> list[Model]:
     return list(found.values())
 
 
-def on_gpu_only(source: Source, models: list[Model], torch: str, condition: str, call: str) -> list[Change]:
-    """``if condition:`` with ``call`` for each model, behind the last of them."""
-    last = max(models, key=lambda each: each.made.lineno).made
+def on_gpu_only(source: Source, models: list[Model], condition: str, call: str) -> list[Change]:
+    """``if condition:`` with ``call`` for each model, behind the last of them; one for each function."""
     unit = "\t" if "\n\t" in source.text else "    "
-    lines = [f"{unit}{each.name}.{call}" for each in models]
-    return [changes.after(source, last, f"if {condition}:", *lines)]
+    found: list[Change] = []
+    for home in dict.fromkeys(source.function(each.made) for each in models):
+        here = [each for each in models if source.function(each.made) is home]
+        last = max(here, key=lambda each: each.made.lineno).made
+        lines = [f"{unit}{name}.{call}" for name in dict.fromkeys(each.name for each in here)]
+        found.append(changes.after(source, last, f"if {condition}:", *lines))
+    return found
 
 
 def calls_model(source: Source, node: ast.AST, depth: int = _DEEPEST) -> bool:
@@ -148,3 +153,25 @@ def _up(source: Source, node: ast.AST) -> Iterator[ast.stmt]:
             return
         if isinstance(above, ast.stmt):
             yield above
+
+
+def on_cuda(source: Source, model: Model, torch: str) -> str:
+    """A condition that holds where a model is on CUDA, in the words of what it is moved to."""
+    for call in source.calls(".to"):
+        given = call.args[0] if call.args else None
+        if not isinstance(given, ast.Name) or not _gives(source, source.statement(call), model.name):
+            continue
+        values = source.values(given)
+        if values and all(_is_device(source, each) for each in values):
+            return f"{given.id}.type == {quote(source)}cuda{quote(source)}"
+        cuda = {constant(each): source.code(each) for each in values if constant(each) != "cpu"}
+        if list(cuda) == ["cuda"]:
+            return f"{given.id} == {cuda['cuda']}"
+        if cuda and all(isinstance(each, str) and each.startswith("cuda") for each in cuda):
+            return f"{given.id} != {quote(source)}cpu{quote(source)}"
+    return f"{torch}.cuda.is_available()"
+
+
+def _is_device(source: Source, node: ast.expr) -> bool:
+    name = source.name(node.func) if isinstance(node, ast.Call) else ""
+    return name in ("torch.device", "torch.accelerator.current_accelerator")

@@ -15,12 +15,11 @@ from torchport.check.rules.training import (
     NO_GRAD,
     backwards,
     called_functions,
-    is_managed,
     loss_of,
     stepped,
 )
 from torchport.check.source import Source
-from torchport.migrate.imports import named
+from torchport.migrate.imports import named, quote
 from torchport.migrate.models import calls_model
 from torchport.migrate.recipe import Unsuited
 from torchport.migrate.training import program
@@ -28,6 +27,9 @@ from torchport.migrate.tree import Tree
 from torchport.text import _
 
 _GENERATES = re.compile(r"sampl|generat|decod|inference|predict", re.IGNORECASE)
+_LIBRARY = re.compile(
+    r"(accelerate|lightning|pytorch_lightning|deepspeed|fastai|ignite|apex|colossalai|transformers\.Trainer)\b"
+)
 _DEEPEST = 3
 
 
@@ -65,6 +67,8 @@ def mixed(tree: Tree, entry: str, dtype: str) -> Iterator[Mixed]:
             if variant and variant not in tried:
                 tried.append(variant)
                 yield Mixed(variant, tuple(regions))
+    if not tried and any(_needs_float32(each.source, part) for each in regions for part in (*each.forward, *each.loss)):
+        raise Unsuited(_("autocast refuses the cross entropy of probabilities; BCEWithLogitsLoss goes with it"))
 
 
 def _variant(
@@ -73,7 +77,8 @@ def _variant(
     found: dict[str, list[Change]] = {}
     for source in sources:
         torch, missing = named(source, "torch")
-        context = f'{torch}.autocast("cuda", dtype={torch}.{dtype}, enabled={torch}.cuda.is_available())'
+        q = quote(source)
+        context = f"{torch}.autocast({q}cuda{q}, dtype={torch}.{dtype}, enabled={torch}.cuda.is_available())"
         edits: list[Change] = []
         for region in regions:
             if region.source is source:
@@ -112,7 +117,7 @@ def _regions(source: Source) -> list[Region]:
     calls = backwards(source)
     if source.calls(*AUTOCASTS):
         raise Unsuited(_("the project uses autocast already"))
-    if calls and is_managed(source):
+    if calls and _managed(source):
         raise Unsuited(_("a library runs the training: it has a setting of its own for this"))
     if any(call.args and stepped(source, call) is None and _is_closure(source, call) for call in source.calls(".step")):
         raise Unsuited(_("the optimizer takes its steps with a closure, which mixed precision does not go with"))
@@ -126,6 +131,12 @@ def _regions(source: Source) -> list[Region]:
     if not found and not source.calls(".backward"):
         return []
     return found
+
+
+def _managed(source: Source) -> bool:
+    """Whether a library that knows of precision itself is imported."""
+    given = {way.imported for ways in source.scope.bindings.values() for way in ways if way.imported}
+    return any(_LIBRARY.match(each) for each in given)
 
 
 def _is_closure(source: Source, call: ast.Call) -> bool:

@@ -54,7 +54,7 @@ class Recipe:
 
     ``tolerance`` is the largest relative difference of a loss on the GPU, 0 for bit for bit; on the CPU the losses are
     always the same. ``prove`` runs what only this recipe promises, a resume or several ranks; it raises Unsuited where
-    that does not hold. ``needs`` is a package that the result imports.
+    that does not hold. ``needs`` is a package that the result imports, ``note`` what the user has to know of the proof.
     """
 
     name: str
@@ -63,3 +63,4 @@ class Recipe:
     tolerance: float = 0.0
     prove: Callable[[Tree, Runner], Proven] | None = None
     needs: str = ""
+    note: str = ""

@@ -62,6 +62,8 @@ def _parts(migrated: Migrated) -> Iterator[Text | Table]:
         yield _row(_("refused"), _("{repair} changed the losses, and was taken back").format(repair=refused))
     for adopted in migrated.recipes:
         yield _row(_("recipe"), _recipe(adopted))
+        if adopted.note and adopted.applied:
+            yield _row("", _(adopted.note))
     yield from _left(migrated)
     yield _row(_("result"), _written(migrated))
 
@@ -167,22 +169,26 @@ def _proof(proof: Proof, before: str) -> str:
 
 
 def _recipe(adopted: Adopted) -> str:
+    """Applied, with what became of the losses; or why not."""
     if not adopted.applied:
         return _("{name} left out: {reason}").format(name=adopted.recipe, reason=adopted.reason)
-    parts = [_("{name} applied").format(name=adopted.recipe)]
-    if adopted.on_gpu is not None:
-        parts.append(_("losses on the GPU {what}").format(what=_agreement(adopted.on_gpu)))
-    if adopted.on_cpu is not None:
-        parts.append(_("on the CPU {what}").format(what=_agreement(adopted.on_cpu)))
+    gpu, cpu = adopted.on_gpu, adopted.on_cpu
+    if (gpu is None or gpu.same) and (cpu is None or cpu.same):
+        what = _("all losses as before, bit for bit")
+    else:
+        parts = [_("on the GPU losses {what}").format(what=_agreement(gpu))] if gpu is not None else []
+        parts += [_("on the CPU {what}").format(what=_agreement(cpu))] if cpu is not None else []
+        what = ", ".join(parts)
     if adopted.proof is not None:
-        parts.append(_("what it promises: losses {what}").format(what=_agreement(adopted.proof)))
-    return "; ".join(parts)
+        what += "; " + _("what it promises: losses {what}").format(what=_agreement(adopted.proof))
+    return _("{name} applied: {what}").format(name=adopted.recipe, what=what)
 
 
 def _agreement(proof: Proof) -> str:
     if proof.same:
         return _("as before, bit for bit")
-    return _("within {furthest:.2g} of those before").format(furthest=proof.furthest)
+    percent = f"{100 * proof.furthest:.2g}"
+    return _("within {percent} % of those before").format(percent=percent)
 
 
 def _left(migrated: Migrated) -> Iterator[Text | Table]:

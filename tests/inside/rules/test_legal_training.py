@@ -231,3 +231,14 @@ TABLE = {
 @pytest.mark.parametrize("name", TABLE)
 def test_the_gpu_computes_what_the_cpu_does(name):
     agree(TABLE[name], CUDA)
+
+
+def test_autocast_refuses_the_cross_entropy_of_probabilities(session):
+    """CUDA's autocast does, though the CPU's computes it; a region that is off, or a tensor of the host, is legal."""
+    loss_of, (given, wanted) = nn.BCELoss(), torch.full((2, 3), 0.5).to(CUDA)
+    with torch.autocast("cuda"), pytest.raises(RuntimeError, match="unsafe to autocast"):
+        loss_of(given, wanted)
+    with torch.autocast("cuda"), torch.autocast("cuda", enabled=False):
+        loss_of(given, wanted)
+    with torch.autocast("cuda"):
+        loss_of(given.cpu(), wanted.cpu())

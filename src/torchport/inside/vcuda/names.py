@@ -75,7 +75,7 @@ def _tensor(operand: Operand, frames: list[FrameType]) -> dict[str, Any]:
         "kind": origin.kind if origin else None,
         "born": made[0],
         "born_by": made[1],
-        "built": origin.built if origin is not None and _of_module(operand.tensor, origin) else None,
+        "built": origin.built if origin is not None and _of_module(operand.tensor, origin) else [],
         "moved": tag.moved if tag else None,
         "moved_by": (tag.moved_by or None) if tag else None,
     }

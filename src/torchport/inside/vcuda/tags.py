@@ -30,7 +30,7 @@ class Origin:
         self.op = op
         self.kind = "activation"
         self.module: str | None = None
-        self.built: Place | None = None  # where the object is made in whose __init__ this happened
+        self.built: list[Place] = []  # where the objects are made in whose __init__ this happened, innermost first
         self.parent: tuple[Place | None, str] | None = None  # place and maker of what a host result was made from
 
 

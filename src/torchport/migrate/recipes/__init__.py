@@ -5,10 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchport.migrate.recipe import Recipe
-from torchport.migrate.recipes import amp, amp_fp16, backends, checkpoint, ddp
+from torchport.migrate.recipes import (
+    amp,
+    amp_fp16,
+    backends,
+    checkpoint,
+    compile,
+    ddp,
+    loader,
+    paths,
+    tensorboard,
+)
 from torchport.text import _
 
-RECIPES: tuple[Recipe, ...] = (backends.META, checkpoint.META, ddp.META, amp.META, amp_fp16.META)
+RECIPES: tuple[Recipe, ...] = (
+    paths.META,
+    loader.META,
+    tensorboard.META,
+    checkpoint.META,
+    ddp.META,
+    amp.META,
+    amp_fp16.META,
+    backends.META,  # behind amp: channels last go with autocast
+    compile.META,
+)
 
 
 def chosen(names: Sequence[str]) -> list[Recipe]:

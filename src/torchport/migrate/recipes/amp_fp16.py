@@ -105,7 +105,7 @@ from torchport.check import changes
 from torchport.check.rule import Change
 from torchport.check.rules.training import loss_of, optimizer_steps, stepped
 from torchport.check.source import Source
-from torchport.migrate.imports import behind_imports, named
+from torchport.migrate.imports import behind_imports, named, quote
 from torchport.migrate.passing import passed
 from torchport.migrate.precision import Region, mixed
 from torchport.migrate.recipe import Recipe, Unsuited, Variant
@@ -153,7 +153,8 @@ def _scaled(source: Source, regions: tuple[Region, ...]) -> list[Change]:
 def _made(source: Source, steps: list[ast.Call]) -> tuple[str, list[Change]]:
     """The name of the scaler, and the statement that makes it: behind the last optimizer, else behind the imports."""
     torch, _missing = named(source, "torch")
-    scaler = f'{torch}.amp.GradScaler("cuda", enabled={torch}.cuda.is_available())'
+    q = quote(source)
+    scaler = f"{torch}.amp.GradScaler({q}cuda{q}, enabled={torch}.cuda.is_available())"
     built = [
         each
         for each in source.nodes(ast.Assign)

@@ -22,6 +22,7 @@ Bad::
 Good::
 
     import os
+
     import torch
     from torch import nn
 

@@ -34,6 +34,7 @@ Bad::
 Good::
 
     import os
+
     import torch
     from torch import nn
     from torch.utils.data import DataLoader, TensorDataset

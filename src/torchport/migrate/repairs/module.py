@@ -18,10 +18,10 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
     wrong, site = offender(observation), born(observation)
     if wrong.get("device") != "cpu" or site is None:
         return None
-    built = wrong.get("built")
-    if isinstance(built, Site) and (source := tree.read(built.path)) is not None:
-        for call in at_line(source, built.line, ast.Call):
-            change = _moved(source, call)
+    for built in reversed(wrong.get("built") or ()):  # the whole before its parts
+        source = tree.read(built.path) if isinstance(built, Site) else None
+        for call in at_line(source, built.line, ast.Call) if source is not None else ():
+            change = _moved(source, call) if source is not None else None
             if change is not None:
                 return built.path, [change]
     source = tree.read(site.path)
