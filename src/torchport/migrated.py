@@ -41,6 +41,7 @@ class Migrated:
     ``confirmed`` are faults that reading found and the run showed, ``unreached`` those that the run did not come to,
     ``only_run`` those that only the run found; ``left`` is what is for a person. ``draws`` are (place, operator) of
     random numbers that a real card draws from its own generator. ``backup`` is the folder with the files as they were.
+    ``used_gpu`` says whether the result computes anything there. ``repaired`` says what was repaired and where: the id of a finding or the name of a repair, and its place.
     """
 
     entry: str
@@ -51,11 +52,13 @@ class Migrated:
     clean: bool
     works_on_cpu: bool
     gave_device: bool
+    used_gpu: bool
     confirmed: tuple[Finding, ...]
     unreached: tuple[Finding, ...]
     only_run: tuple[Finding, ...]
     left: tuple[Finding, ...]
     refused: tuple[str, ...]
+    repaired: tuple[str, ...]
     on_gpu: Proof | None
     on_cpu: Proof | None
     draws: tuple[tuple[str, str], ...]

@@ -24,6 +24,8 @@ def migrated(**changes):
         "clean": True,
         "works_on_cpu": True,
         "gave_device": False,
+        "used_gpu": True,
+        "repaired": (),
         "confirmed": (FAULT,),
         "unreached": (),
         "only_run": (),

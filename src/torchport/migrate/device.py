@@ -1,4 +1,4 @@
-"""Gives a project that never mentions a device one: a variable, and the models moved where they are built."""
+"""Gives a program that never mentions a device one: a variable, and what is trained moved where it is built."""
 
 from __future__ import annotations
 
@@ -8,18 +8,26 @@ import re
 from torchport.check import changes
 from torchport.check.flow.analyse import modules
 from torchport.check.rule import Change
-from torchport.check.source import Source
+from torchport.check.rules.meetings import factory_on
+from torchport.check.source import Source, argument, constant
+from torchport.migrate.program import program
 from torchport.migrate.tree import Tree
 
 _MENTIONS = re.compile(
     r"\.cuda\(|\.to\(\s*(?:self\.|args\.)?(?:device|dev|DEVICE)\b|device\s*=|torch\.device|['\"]cuda|is_available\(|\bgpu\b"
 )
-CHOICE = 'device = torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))'
+_CHOOSES = re.compile(r"cuda|is_available|mps|xpu|accelerator|\bgpu\b|device\s*=\s*(?:args|opt|config|cfg)")
+CHOICE = 'torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))'
 
 
-def mentions_device(tree: Tree) -> bool:
-    """Whether any source of the project places anything on a device."""
-    return any(_MENTIONS.search(_code(source.text)) for path in tree.paths() if (source := tree.read(path)) is not None)
+def mentions_device(tree: Tree, entry: str) -> bool:
+    """Whether any file of the program places anything on a device."""
+    return any(_MENTIONS.search(_code(text)) for text in _texts(tree, entry))
+
+
+def _texts(tree: Tree, entry: str) -> list[str]:
+    sources = [tree.read(path) for path in program(tree, entry)]
+    return [source.text for source in sources if source is not None]
 
 
 def _code(text: str) -> str:
@@ -28,32 +36,83 @@ def _code(text: str) -> str:
 
 
 def give_device(tree: Tree, entry: str) -> bool:
-    """Adds the variable ``device`` to the entry and moves the models that are built there; False where none is."""
-    source = tree.read(entry)
-    if source is None:
+    """Gives the program a device that is chosen when it runs; False where it has one, or nothing to place.
+
+    That is a variable in the file that builds the models, and the models moved there; a program without models has
+    its trained tensors moved. One that writes ``device = "cpu"`` down chooses there.
+    """
+    if mentions_device(tree, entry):
+        return _choose(tree, entry)
+    for find in (_models, _leaves):
+        for path in program(tree, entry):
+            source = tree.read(path)
+            edits = find(source) if source is not None else []
+            if source is not None and edits and tree.change(path, [*edits, *_variable(source)]):
+                return True
+    return False
+
+
+def _choose(tree: Tree, entry: str) -> bool:
+    """``device = torch.device("cpu")``, the one place where a program says so, becomes a choice."""
+    if any(_CHOOSES.search(_code(text)) for text in _texts(tree, entry)):
         return False
+    found: list[tuple[Source, ast.expr]] = []
+    for path in program(tree, entry):
+        source = tree.read(path)
+        for statement in source.nodes(ast.Assign) if source is not None else ():
+            if source is not None and _is_cpu(source, statement.value):
+                found.append((source, statement.value))
+    if len(found) != 1:
+        return False
+    source, value = found[0]
+    return tree.change(source.path, [changes.replace(source, value, CHOICE), *_imports(source)])
+
+
+def _is_cpu(source: Source, node: ast.expr) -> bool:
+    given = node.args[0] if isinstance(node, ast.Call) and source.name(node.func) == "torch.device" else None
+    return bool(constant(given) == "cpu")
+
+
+def _models(source: Source) -> list[Change]:
+    """``.to(device)`` behind the calls that build the models, not behind those whose module becomes part of one."""
+    found: list[Change] = []
     built = modules(source)
-    edits: list[Change] = []
     for call in built:
-        end = source.span(call)[1]
-        if isinstance(source.parent(call), (ast.Assign, ast.AnnAssign)):
-            edits.append((end, end, ".to(device)"))
-    if not edits:
-        return False
-    edits += _variable(source)
-    return tree.change(entry, edits)
+        above = source.parent(call)
+        if isinstance(above, (ast.Tuple, ast.List)):
+            above = source.parent(above)
+        handed = isinstance(above, ast.Call) and above not in built and isinstance(source.statement(call), ast.Assign)
+        if isinstance(above, (ast.Assign, ast.AnnAssign)) or handed:
+            end = source.span(call)[1]
+            found.append((end, end, ".to(device)"))
+    return found
+
+
+def _leaves(source: Source) -> list[Change]:
+    """Tensors that are trained as they are: made with ``requires_grad=True``."""
+    found: list[Change] = []
+    for call in source.nodes(ast.Call):
+        if constant(argument(call, "requires_grad")) is not True:
+            continue
+        if source.name(call.func) in ("torch.autograd.Variable", "torch.Variable") and call.args:
+            end = source.span(call.args[0])[1]
+            found.append((end, end, ".to(device)"))
+        else:
+            found += factory_on(source, call, "device")
+    return found
 
 
 def _variable(source: Source) -> list[Change]:
-    """The variable behind the imports, and the import of ``os`` where it is missing."""
+    """The variable behind the imports at the head of the file, and the imports that it needs."""
     imports = [each for each in source.tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
-    last = imports[-1]
-    found: list[Change] = []
-    bound = source.scope.find("os")
-    if bound is None or not any(way.imported == "os" for way in bound[1]):
-        found.append(changes.import_line(source, "os"))
-    name = "torch" if any(way.imported == "torch" for way in source.scope.bindings.get("torch", ())) else ""
-    if not name:
-        found.append(changes.import_line(source, "torch"))
-    found.append(changes.after(source, last, "", CHOICE))
-    return found
+    return [*_imports(source), changes.after(source, imports[-1], "", f"device = {CHOICE}")]
+
+
+def _imports(source: Source) -> list[Change]:
+    """The imports of ``os`` and ``torch`` where a file has none."""
+    missing = [name for name in ("os", "torch") if not _is_imported(source, name)]
+    return [changes.import_line(source, name) for name in missing]
+
+
+def _is_imported(source: Source, name: str) -> bool:
+    return any(way.imported == name for way in source.scope.bindings.get(name, ()))

@@ -12,7 +12,7 @@ from torchport.check.repair import repair as repair_text
 from torchport.check.rule import LoadedRule
 from torchport.check.rules import rules
 from torchport.finding import Finding, Severity
-from torchport.migrate.device import give_device, mentions_device
+from torchport.migrate.device import give_device
 from torchport.migrate.repairs import Proposal, identity, propose
 from torchport.migrate.tree import Tree
 from torchport.migrated import Proof, losses
@@ -22,6 +22,8 @@ from torchport.record import Observation
 _MOST_ROUNDS = 20
 # What keeps a project from running on a GPU; the rest of what reading finds is told by ``check``.
 _GROUPS = ("C1", "C2")
+# What torch, NumPy and Python no longer have: it ends the program wherever that runs.
+_GONE = ("C511", "C93", "C94", "C95")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,14 @@ class Migration:
 
     @property
     def clean(self) -> bool:
-        """Whether the migrated project runs strictly, and its losses are what they were."""
-        return self.last is not None and self.last.exit_code in (0, 1) and not self.left and self._same()
+        """Whether the migrated project runs strictly and on the GPU, and its losses are what they were."""
+        ran = self.last is not None and self.last.exit_code in (0, 1)
+        return ran and self.used_gpu and not self.left and self._same()
+
+    @property
+    def used_gpu(self) -> bool:
+        """Whether the result computes anything on a GPU: a program may be told, or may choose, to stay on the CPU."""
+        return self.last is not None and any(record.operators for record in self.last.records)
 
     def seen(self) -> tuple[list[Finding], list[Finding], list[Finding]]:
         """Faults that reading found and the run confirmed, those that the run did not reach, and those that only the
@@ -86,8 +94,7 @@ def migrate(
     tell("plain")
     done.reference = run(tree.folder, Launch(plain=True))
     works_on_cpu = not failed(done.reference)
-    if not mentions_device(tree):
-        done.gave_device = give_device(tree, entry)
+    done.gave_device = give_device(tree, entry)
     tell("heal")
     done.first = run(tree.folder, Launch())
     wanted = losses(done.reference.records) if works_on_cpu else losses(done.first.records)
@@ -121,9 +128,10 @@ def failed(run: Run) -> bool:
 
 
 def device_rules() -> list[LoadedRule]:
-    """The rules about devices whose repairs belong to a migration."""
+    """The rules about devices, and about what is gone, whose repairs belong to a migration."""
+    groups = (*_GROUPS, *_GONE)
     return [
-        loaded for loaded in rules() if loaded.rule.id.startswith(_GROUPS) and loaded.rule.severity == Severity.ERROR
+        loaded for loaded in rules() if loaded.rule.id.startswith(groups) and loaded.rule.severity == Severity.ERROR
     ]
 
 

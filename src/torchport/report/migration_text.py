@@ -76,6 +76,8 @@ def _before(migrated: Migrated) -> str:
 
 
 def _after(migrated: Migrated) -> str:
+    if not migrated.used_gpu and not migrated.failure:
+        return _("no tensor is ever on a GPU")
     if not migrated.clean and not migrated.left:
         return _("not shown: the program itself fails") if migrated.failure else _("other losses, see below")
     if not migrated.clean:

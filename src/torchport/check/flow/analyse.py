@@ -50,7 +50,9 @@ def _events(source: Source) -> list[Event]:
 
 
 def modules(source: Source) -> list[ast.Call]:
-    """The calls of a file, outside of classes, that make a module with parameters, in the order of the text."""
+    """The calls of a file that make a module with parameters, in the order of the text; not those in a module class,
+    whose parts go where it goes.
+    """
     run = Interpreter(source.sibling)
     try:
         frame = run.module(source)
@@ -62,8 +64,13 @@ def modules(source: Source) -> list[ast.Call]:
         for made in run.made
         if made.source is source and isinstance(made.node, ast.Call) and has_parameters(made)
     }
-    outside = [node for node in found if source.enclosing(node, ast.ClassDef) is None]
-    return sorted(outside, key=lambda node: (node.lineno, node.col_offset))
+    whole = [node for node in found if not _is_part(source, node)]
+    return sorted(whole, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _is_part(source: Source, node: ast.Call) -> bool:
+    owner = source.enclosing(node, ast.ClassDef)
+    return isinstance(owner, ast.ClassDef) and source.is_module_class(owner)
 
 
 def _classes(run: Interpreter, source: Source, frame: Frame) -> None:

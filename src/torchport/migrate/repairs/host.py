@@ -23,9 +23,18 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
     if source is None:
         return None
     for node in _read_on_host(source, observation, site.line):
-        end = source.span(node)[1]
+        end = _behind(source, node)
         return site.path, [(end, end, ".cpu()")]
     return None
+
+
+def _behind(source: Source, node: ast.AST) -> int:
+    """Where a method of an expression begins: behind the parentheses that it stands in."""
+    above = source.parent(node)
+    end = source.span(node)[1]
+    if not isinstance(above, ast.Attribute):
+        return end
+    return source.text.rindex(".", end, source.span(above)[1])
 
 
 def _read_on_host(source: Source, observation: Observation, line: int) -> Iterator[ast.AST]:
@@ -33,7 +42,8 @@ def _read_on_host(source: Source, observation: Observation, line: int) -> Iterat
     if observation.id == "R102":
         for call in at_line(source, line, ast.Call):
             if isinstance(call.func, ast.Attribute) and call.func.attr == "numpy":
-                yield call.func.value
+                if not source.code(call.func.value).endswith(".cpu()"):
+                    yield call.func.value
     node = named(source, line, offender(observation).get("name"))
     if node is not None:
         yield node
