@@ -27,6 +27,10 @@ class Proof:
     def same(self) -> bool:
         return self.first is None
 
+    def within(self, tolerance: float) -> bool:
+        """Whether both have as many losses, none further apart than that; 0 is bit for bit."""
+        return self.same or (0 < len(self.before) == len(self.after) and self.furthest <= tolerance)
+
     @property
     def furthest(self) -> float:
         """The largest relative difference of two losses."""
@@ -35,13 +39,33 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class Adopted:
+    """What became of a recipe. ``reason`` says why it was left out, and is empty where it was applied.
+
+    ``on_gpu`` and ``on_cpu`` are the losses before and after it, ``proof`` what only this recipe promises, a resume or
+    several ranks.
+    """
+
+    recipe: str
+    reason: str = ""
+    on_gpu: Proof | None = None
+    on_cpu: Proof | None = None
+    proof: Proof | None = None
+
+    @property
+    def applied(self) -> bool:
+        return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
 class Migrated:
     """One migration as users see it.
 
     ``confirmed`` are faults that reading found and the run showed, ``unreached`` those that the run did not come to,
     ``only_run`` those that only the run found; ``left`` is what is for a person. ``draws`` are (place, operator) of
-    random numbers that a real card draws from its own generator. ``backup`` is the folder with the files as they were.
-    ``used_gpu`` says whether the result computes anything there. ``repaired`` says what was repaired and where: the id of a finding or the name of a repair, and its place.
+    random numbers that a real card draws from its own generator. ``recipes`` are those asked for.
+    ``backup`` is the folder with the files as they were. ``used_gpu`` says whether the result computes anything on a
+    GPU. ``repaired`` names what was repaired: the id of a finding or the name of a repair, and the place.
     """
 
     entry: str
@@ -62,6 +86,7 @@ class Migrated:
     on_gpu: Proof | None
     on_cpu: Proof | None
     draws: tuple[tuple[str, str], ...]
+    recipes: tuple[Adopted, ...]
     rounds: int
     failure: str  # the error with which the program itself ends, empty for none
     exit_code: int

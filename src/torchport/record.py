@@ -161,7 +161,10 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What happened in one process of one run. ``exit`` is None when the process was killed."""
+    """What happened in one process of one run. ``exit`` is None when the process was killed.
+
+    ``gpu_bytes`` is all that was ever allocated on its GPUs, None where nobody counted.
+    """
 
     path: str
     header: Json
@@ -175,6 +178,7 @@ class Record:
     syncs: tuple[tuple[Site | None, str, int], ...] = ()
     draws: tuple[tuple[Site | None, str, int], ...] = ()
     transfers: tuple[tuple[Site | None, str, bool, int, int], ...] = ()
+    gpu_bytes: int | None = None
     exit: Json | None = None
     torn: bool = field(default=False)
 
@@ -279,6 +283,7 @@ def _assemble(name: str, events: list[Json], torn: bool) -> Record:
         syncs=placed(totals.get("syncs", ())),
         draws=placed(totals.get("draws", ())),
         transfers=placed(totals.get("transfers", ())),
+        gpu_bytes=totals.get("gpu_bytes"),
         exit=_exit(by_kind["exit"][-1], sites) if "exit" in by_kind else None,
         torn=torn,
     )

@@ -309,6 +309,21 @@ def test_what_grows_is_named(recorded):
     assert finding.confidence is Confidence.LIKELY
 
 
+IDLE = [
+    ("nothing on the GPU", {"gpu_bytes": 0, "operators": [["aten::add", 3]]}, "ended", ["R205"]),
+    ("something on the GPU", {"gpu_bytes": 512, "operators": [["aten::add", 3]]}, "ended", []),
+    ("nothing computed", {"gpu_bytes": 0, "operators": []}, "ended", []),
+    ("nobody counted", {"operators": [["aten::add", 3]]}, "ended", []),
+    ("failed before it came to the GPU", {"gpu_bytes": 0, "operators": [["aten::add", 3]]}, "error", []),
+]
+
+
+@pytest.mark.parametrize(("totals", "reason", "expected"), [row[1:] for row in IDLE], ids=[row[0] for row in IDLE])
+def test_a_gpu_that_is_never_used(recorded, totals, reason, expected):
+    events = [{"kind": "totals", **totals}, {"kind": "exit", "code": 0, "reason": reason, "error": None}]
+    assert [f.id for f in findings((recorded(events, SITES),))] == expected
+
+
 def test_draws_are_listed_by_line(recorded):
     totals = {"kind": "totals", "draws": [[4, "dropout", 24], [3, "randn", 1], [None, "rand", 2]]}
     (finding,) = findings((recorded([totals], SITES),))

@@ -5,14 +5,14 @@ import string
 
 import pytest
 
-from torchport.explain.rehearsal_ids import REHEARSAL_IDS
+from torchport.explain.rehearsal_ids import _ROWS, REHEARSAL_IDS
 
 ROWS = list(REHEARSAL_IDS.values())
 
 
 def test_ids_and_slugs_are_unique_and_in_order():
     assert list(REHEARSAL_IDS) == sorted(REHEARSAL_IDS)
-    assert len({row.slug for row in ROWS}) == len(ROWS)
+    assert len({row.slug for row in ROWS}) == len(ROWS) == len(_ROWS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)

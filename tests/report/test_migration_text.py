@@ -34,6 +34,7 @@ def migrated(**changes):
         "on_gpu": proof,
         "on_cpu": proof,
         "draws": (),
+        "recipes": (),
         "rounds": 1,
         "failure": "",
         "exit_code": 0,

@@ -17,9 +17,12 @@ from torchport.api.rehearse import Request as Rehearsal
 from torchport.api.rehearse import rehearse
 from torchport.launch.program import ProgramError, parse
 from torchport.migrate import loop
-from torchport.migrate.loop import Launch, Migration
+from torchport.migrate.adopt import adopt, said
+from torchport.migrate.loop import Migration
+from torchport.migrate.recipe import Launch
+from torchport.migrate.recipes import chosen
 from torchport.migrate.tree import copy
-from torchport.migrated import Migrated
+from torchport.migrated import Adopted, Migrated
 from torchport.plan import Run
 from torchport.project import find_project
 from torchport.text import _
@@ -40,6 +43,7 @@ class Request:
     path: str = "."
     entry: str = ""
     apply: bool = False
+    recipes: tuple[str, ...] = ()
     steps: int | None = None
     timeout_s: float | None = None
     python: str | None = None
@@ -53,8 +57,9 @@ def migrate(
     environ: Mapping[str, str],
     tell: Callable[[str], None] = lambda step: None,
 ) -> Migrated:
-    """Migrates a project. Raises what ``rehearse`` raises, and NotClean."""
+    """Migrates a project. Raises what ``rehearse`` raises, NotClean, and ValueError for a recipe unknown."""
     started = time.monotonic()
+    recipes = chosen(request.recipes)
     place = (folder / request.path).resolve()
     if not place.is_dir():
         raise ProgramError(_("{path}: there is no such folder").format(path=request.path))
@@ -73,12 +78,15 @@ def migrate(
         entry = (inside / program.argv[0]).relative_to(root).as_posix()
 
         def run(copied: Path, launch: Launch) -> Run:
+            if not launch.keep:
+                tree.forget()
+            ranks = ("torchrun", "--nproc-per-node", str(launch.ranks)) if launch.ranks else ()
             with open(os.devnull, "wb") as nowhere:
                 return rehearse(
                     Rehearsal(
-                        words=words,
+                        words=(*ranks, *words, *launch.words),
                         gpu=request.gpu,
-                        steps=request.steps,
+                        steps=launch.steps or request.steps,
                         timeout_s=request.timeout_s,
                         strict=launch.strict,
                         plain=launch.plain,
@@ -86,12 +94,13 @@ def migrate(
                         python=_absolute(request.python, folder),
                     ),
                     folder=inside,
-                    environ={"PYTHONHASHSEED": "0", **environ},
+                    environ={"PYTHONHASHSEED": "0", **environ, **dict(launch.env)},
                     output=nowhere.fileno(),
                     apart=True,
                 )
 
         migration = loop.migrate(tree, entry, run, tell)
+        adopted = adopt(migration, recipes, entry, run, tell)
         patch = tree.patch()
         changed = tree.changed()
     target = project / PATCH
@@ -100,11 +109,20 @@ def migrate(
         backup = _apply(project, changed)
     elif patch:
         _write(target, patch.encode("utf-8", "surrogateescape"))
-    return _told(migration, request.entry, patch, str(target), bool(request.apply and changed), backup, started)
+    return _told(
+        migration, adopted, request.entry, patch, str(target), bool(request.apply and changed), backup, started
+    )
 
 
 def _told(
-    migration: Migration, entry: str, patch: str, path: str, applied: bool, backup: str | None, started: float
+    migration: Migration,
+    adopted: list[Adopted],
+    entry: str,
+    patch: str,
+    path: str,
+    applied: bool,
+    backup: str | None,
+    started: float,
 ) -> Migrated:
     """What users see of a migration."""
     confirmed, unreached, only_run = migration.seen()
@@ -134,21 +152,12 @@ def _told(
         on_gpu=migration.on_gpu,
         on_cpu=migration.on_cpu,
         draws=tuple(sorted(draws)),
+        recipes=tuple(adopted),
         rounds=migration.rounds,
-        failure=_failure(migration.last) if stopped else "",
+        failure=said(migration.last) if stopped and migration.last else "",
         exit_code=code,
         seconds=time.monotonic() - started,
     )
-
-
-def _failure(run: Run | None) -> str:
-    """The error of the first rank that has one, in one line."""
-    for record in run.records if run is not None else ():
-        error = (record.exit or {}).get("error")
-        if isinstance(error, dict):
-            lines = str(error.get("message")).splitlines() or [""]
-            return f"{error.get('type')}: {lines[0]}, {error.get('site') or ''}".rstrip(", ")
-    return ""
 
 
 def _absolute(python: str | None, folder: Path) -> str | None:

@@ -26,7 +26,7 @@ _STEPS = {
 @click.command(
     "migrate",
     cls=Command,
-    options_metavar='[PATH] --entry "SCRIPT ARGS"',
+    options_metavar='[PATH] --entry "SCRIPT ARGS" [--recipe NAME…]',
     short_help=mark("Make a project run on a GPU, and prove that it computes the same."),
     help=mark(
         "Read the project, run it, rehearse it, and repair each fault where the tensor is made, until a strict "
@@ -36,6 +36,14 @@ _STEPS = {
 @click.argument("path", default=".")
 @click.option("--entry", metavar='"SCRIPT ARGS"', cls=Option, help=mark("The program to run, with its arguments."))
 @click.option("--apply", is_flag=True, cls=Option, help=mark("Change the files; the tree has to be clean in git."))
+@click.option(
+    "--recipe",
+    "recipes",
+    multiple=True,
+    metavar="NAME",
+    cls=Option,
+    help=mark("Add amp, loader, ddp, paths, tensorboard, checkpoint, compile or backends, proven; repeatable."),
+)
 @gpu_option()
 @steps_option()
 @timeout_option(mark("Stop each run after that time."))
@@ -68,4 +76,5 @@ def migrate(**asked: Any) -> int:
 
 
 def _tell(step: str) -> None:
-    print(f"torchport: {_(_STEPS[step])}", file=sys.stderr, flush=True)
+    what = _(_STEPS[step]) if step in _STEPS else _("recipe {name}").format(name=step)
+    print(f"torchport: {what}", file=sys.stderr, flush=True)

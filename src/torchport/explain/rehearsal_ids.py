@@ -191,6 +191,16 @@ _ROWS = (
         mark("Call `torch.cuda.synchronize()` or an event's `synchronize()` first, or leave non_blocking out."),
     ),
     RehearsalId(
+        "R205",
+        "gpu-idle",
+        WARNING,
+        mark("Nothing was ever on the GPU"),
+        mark("nothing was ever on the GPU: the program runs on the CPU, whatever the machine has"),
+        mark("torch uses a GPU only for what a program puts there."),
+        mark("Works, as slowly as without a card."),
+        mark("Move the model and its batches with `.to(device)`; `torchport migrate` does it, and proves it."),
+    ),
+    RehearsalId(
         "R301",
         "out-of-memory",
         ERROR,
@@ -269,16 +279,6 @@ _ROWS = (
         mark("NCCL sends a tensor as one piece of memory; a transposed or sliced one has gaps."),
         mark("Raises ValueError: Tensors must be contiguous."),
         mark("Make it contiguous before the call: `tensor.contiguous()`."),
-    ),
-    RehearsalId(
-        "R406",
-        "gaps-in-collective",
-        ERROR,
-        mark("A tensor with gaps in a collective"),
-        mark("{offender} is not contiguous, and a collective sends memory as it lies"),
-        mark("NCCL sends one block of memory."),
-        mark("Refuses it: «Tensors must be contiguous»."),
-        mark("Pass `tensor.contiguous()`."),
     ),
     RehearsalId(
         "R501",

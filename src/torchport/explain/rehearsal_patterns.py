@@ -30,7 +30,15 @@ _WAITS = {
 
 def findings(records: tuple[Record, ...]) -> list[Finding]:
     """What the totals and the steps of all ranks show."""
-    return [*_syncs(records), *_growth(records), *_draws(records)]
+    return [*_idle(records), *_syncs(records), *_growth(records), *_draws(records)]
+
+
+def _idle(records: tuple[Record, ...]) -> Iterator[Finding]:
+    """R205: a program that has computed, and on no rank has a GPU."""
+    ended = all(record.steps or (record.exit or {}).get("reason") != "error" for record in records)
+    if records and ended and all(record.gpu_bytes == 0 and record.operators for record in records):
+        row = REHEARSAL_IDS["R205"]
+        yield Finding(id=row.id, message=_(row.statement), severity=row.severity, remedy=_(row.fix))
 
 
 def _syncs(records: tuple[Record, ...]) -> Iterator[Finding]:

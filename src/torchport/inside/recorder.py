@@ -254,6 +254,7 @@ class Recorder:
             {
                 "kind": "totals",
                 "operators": operators,
+                "gpu_bytes": sum(gpu.total_allocated for gpu in machine.gpus),
                 "syncs": [[self.site(place), op, n] for (place, op), n in list(machine.syncs.items())],
                 "draws": [[self.site(place), op, n] for (place, op), n in list(machine.draws.items())],
                 "transfers": [

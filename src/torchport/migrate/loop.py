@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from torchport.check.engine import check_source
 from torchport.check.repair import repair as repair_text
@@ -13,6 +12,7 @@ from torchport.check.rule import LoadedRule
 from torchport.check.rules import rules
 from torchport.finding import Finding, Severity
 from torchport.migrate.device import give_device
+from torchport.migrate.recipe import Launch, Runner
 from torchport.migrate.repairs import Proposal, identity, propose
 from torchport.migrate.tree import Tree
 from torchport.migrated import Proof, losses
@@ -24,14 +24,6 @@ _MOST_ROUNDS = 20
 _GROUPS = ("C1", "C2")
 # What torch, NumPy and Python no longer have: it ends the program wherever that runs.
 _GONE = ("C511", "C93", "C94", "C95")
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """How to run the copy: ``plain`` on the CPU, else on virtual GPUs, ``strict`` or healing."""
-
-    plain: bool = False
-    strict: bool = False
 
 
 @dataclass(slots=True)
@@ -85,7 +77,7 @@ class Migration:
 def migrate(
     tree: Tree,
     entry: str,
-    run: Callable[[Path, Launch], Run],
+    run: Runner,
     tell: Callable[[str], None] = lambda step: None,
     torch: tuple[int, int] | None = None,
 ) -> Migration:
@@ -161,7 +153,7 @@ def _repair_as_read(done: Migration, torch: tuple[int, int] | None) -> bool:
 def _run_and_repair(
     done: Migration,
     current: Run,
-    run: Callable[[Path, Launch], Run],
+    run: Runner,
     wanted: tuple[float, ...],
     tell: Callable[[str], None],
 ) -> None:

@@ -17,6 +17,7 @@ from torchport.check.source import Source, Unreadable
 
 # Larger files are data: the copy has a link to them.
 _COPIED_BYTES = 64 << 20
+_CHECKPOINTS = frozenset((".pt", ".pth", ".ckpt", ".tar", ".safetensors", ".pkl"))
 
 
 @dataclass(slots=True)
@@ -75,6 +76,12 @@ class Tree:
     def restore(self, state: dict[str, bytes]) -> None:
         for path, data in state.items():
             (self.folder / path).write_bytes(data)
+
+    def forget(self) -> None:
+        """Removes the checkpoints that runs have left: a program that finds one goes on there."""
+        for path in _files(self.folder):
+            if path.suffix in _CHECKPOINTS and not (self.root / path.relative_to(self.folder)).exists():
+                path.unlink()
 
     def patch(self) -> str:
         """What has changed, as ``patch -p0`` and ``git apply -p0`` take it."""

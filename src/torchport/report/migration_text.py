@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torchport.finding import Finding
-from torchport.migrated import Migrated, Proof
+from torchport.migrated import Adopted, Migrated, Proof
 from torchport.report.printable import printable
 from torchport.report.terminal import QUIET, set_in_lines
 from torchport.text import _, ngettext
@@ -59,6 +59,8 @@ def _parts(migrated: Migrated) -> Iterator[Text | Table]:
         yield _row(_("stopped"), migrated.failure)
     for refused in migrated.refused:
         yield _row(_("refused"), _("{repair} changed the losses, and was taken back").format(repair=refused))
+    for adopted in migrated.recipes:
+        yield _row(_("recipe"), _recipe(adopted))
     yield from _left(migrated)
     yield _row(_("result"), _written(migrated))
 
@@ -140,6 +142,25 @@ def _proof(proof: Proof, before: str) -> str:
         first=(proof.first or 0) + 1,
         furthest=proof.furthest,
     )
+
+
+def _recipe(adopted: Adopted) -> str:
+    if not adopted.applied:
+        return _("{name} left out: {reason}").format(name=adopted.recipe, reason=adopted.reason)
+    parts = [_("{name} applied").format(name=adopted.recipe)]
+    if adopted.on_gpu is not None:
+        parts.append(_("losses on the GPU {what}").format(what=_agreement(adopted.on_gpu)))
+    if adopted.on_cpu is not None:
+        parts.append(_("on the CPU {what}").format(what=_agreement(adopted.on_cpu)))
+    if adopted.proof is not None:
+        parts.append(_("what it promises: losses {what}").format(what=_agreement(adopted.proof)))
+    return "; ".join(parts)
+
+
+def _agreement(proof: Proof) -> str:
+    if proof.same:
+        return _("as before, bit for bit")
+    return _("within {furthest:.2g} of those before").format(furthest=proof.furthest)
 
 
 def _left(migrated: Migrated) -> Iterator[Text | Table]:

@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Iterable
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -34,14 +34,14 @@ def set_in_lines(parts: Iterable[Part], *, width: int, color: bool) -> str:
         legacy_windows=False,
         _environ={},
     )
-    found = []
-    for part in parts:
-        if isinstance(part, Text):  # a line stays one line, whatever its length
-            part.no_wrap, part.overflow = True, "ignore"
-        found.append(part)
     with console.capture() as capture:
-        if found:
-            console.print(Group(*found), crop=False)
+        for part in parts:
+            if not isinstance(part, Text):
+                console.print(part, crop=False)
+            elif color:  # a line stays one line, whatever its length
+                console.print(part, crop=False, no_wrap=True, overflow="ignore")
+            else:
+                console.out(part.plain, highlight=False)
     # Cells are filled up with spaces, which nobody wants to copy.
     return re.sub(r"(?: |\x1b\[[\d;]*m)+$", lambda end: end[0].replace(" ", ""), capture.get(), flags=re.MULTILINE)
 

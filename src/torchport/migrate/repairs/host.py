@@ -41,9 +41,9 @@ def _read_on_host(source: Source, observation: Observation, line: int) -> Iterat
     """The expressions that may be meant, the likeliest first."""
     if observation.id == "R102":
         for call in at_line(source, line, ast.Call):
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "numpy":
-                if not source.code(call.func.value).endswith(".cpu()"):
-                    yield call.func.value
+            read = isinstance(call.func, ast.Attribute) and call.func.attr == "numpy"
+            if read and not source.code(call.func.value).endswith(".cpu()"):
+                yield call.func.value
     node = named(source, line, offender(observation).get("name"))
     if node is not None:
         yield node

@@ -40,7 +40,7 @@ META = Rule(
     "C507",
     "no-main-guard",
     WARNING,
-    mark("{what} when the module is imported: where processes are started afresh, each does so again"),
+    mark("`{code}` runs when the module is imported: where processes are started afresh, each does so again"),
     mark('Put it into a function, and call that below `if __name__ == "__main__":`'),
 )
 _SPAWNS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
@@ -56,11 +56,11 @@ def look(source: Source) -> Iterator[Hit]:
             continue
         place = loop.iter if _is_top(source, loop) else _call_at_top(source, source.function(loop))
         if place is not None:
-            yield Hit(place, {"what": "a loop over a loader with workers is run"})
+            yield Hit(place, {"code": f"for … in {source.code(loop.iter)}"})
             break
     for call in source.calls(*_SPAWNS):
         if _is_top(source, call) and constant(argument(call, "start_method")) != "fork":
-            yield Hit(call, {"what": f"`{source.code(call.func)}` is called"}, severity=ERROR)
+            yield Hit(call, {"code": source.code(call.func)}, severity=ERROR)
 
 
 def _has_workers(source: Source, made: ast.expr) -> bool:

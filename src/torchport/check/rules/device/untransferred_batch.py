@@ -44,7 +44,7 @@ META = Rule(
     "untransferred-batch",
     ERROR,
     mark("`{code}`: a batch from the loader is still on the CPU, the model is on the GPU"),
-    mark("Move it at the beginning of the loop: `x = x.to(device)`"),
+    mark("Move it at the beginning of the loop: `{line}`"),
     confidence=CERTAIN,
 )
 
@@ -53,4 +53,6 @@ def look(source: Source) -> Iterator[Hit]:
     """Batches that meet the GPU."""
     for event, node in meetings(source, META.name):
         at = event.node if event.source is source else node
-        yield Hit(at, {"code": source.code(at)}, moved_in_loop(source, event), safe=True)
+        changes = moved_in_loop(source, event)
+        line = "; ".join(text.strip() for _start, _end, text in changes) or "x = x.to(device)"
+        yield Hit(at, {"code": source.code(at), "line": line}, changes, safe=True)

@@ -48,7 +48,7 @@ META = Rule(
     "untransferred-label",
     ERROR,
     mark("`{code}`: the labels are still on the CPU, the predictions on the GPU"),
-    mark("Move them where the input is moved: `y = y.to(device)`"),
+    mark("Move them where the input is moved: `{line}`"),
     confidence=CERTAIN,
 )
 
@@ -57,4 +57,6 @@ def look(source: Source) -> Iterator[Hit]:
     """Labels that meet the GPU."""
     for event, node in meetings(source, META.name):
         at = event.node if event.source is source else node
-        yield Hit(at, {"code": source.code(at)}, moved_in_loop(source, event), safe=True)
+        changes = moved_in_loop(source, event)
+        line = "; ".join(text.strip() for _start, _end, text in changes) or "y = y.to(device)"
+        yield Hit(at, {"code": source.code(at), "line": line}, changes, safe=True)
