@@ -146,6 +146,7 @@ def _told(
         left=tuple(migration.left),
         refused=tuple(f"{each.kind} at {each.observation.site}" for each in migration.refused),
         repaired=(
+            *migration.revived,
             *(f"{each.id} at {each.location}" for each in migration.read_repaired),
             *(f"{each.kind} at {each.observation.site}" for each in migration.applied),
         ),

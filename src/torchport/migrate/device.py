@@ -6,7 +6,7 @@ import ast
 import re
 
 from torchport.check import changes
-from torchport.check.flow.analyse import modules
+from torchport.check.flow.analyse import built
 from torchport.check.rule import Change
 from torchport.check.rules.meetings import factory_on
 from torchport.check.source import Source, argument, constant
@@ -43,13 +43,16 @@ def give_device(tree: Tree, entry: str) -> bool:
     """
     if mentions_device(tree, entry):
         return _choose(tree, entry)
-    for find in (_models, _leaves):
-        for path in program(tree, entry):
-            source = tree.read(path)
-            edits = find(source) if source is not None else []
-            if source is not None and edits and tree.change(path, [*edits, *_variable(source)]):
-                return True
-    return False
+    source = tree.read(entry)
+    if source is None:
+        return False
+    calls = built(source)
+    for where in dict.fromkeys(where for where, _call in calls):
+        edits = _models(where, [call for each, call in calls if each is where])
+        if edits and tree.change(where.path, [*edits, *_variable(where, edits)]):
+            return True
+    edits = _leaves(source)
+    return bool(edits) and tree.change(entry, [*edits, *_variable(source, edits)])
 
 
 def _choose(tree: Tree, entry: str) -> bool:
@@ -73,15 +76,14 @@ def _is_cpu(source: Source, node: ast.expr) -> bool:
     return bool(constant(given) == "cpu")
 
 
-def _models(source: Source) -> list[Change]:
+def _models(source: Source, calls: list[ast.Call]) -> list[Change]:
     """``.to(device)`` behind the calls that build the models, not behind those whose module becomes part of one."""
     found: list[Change] = []
-    built = modules(source)
-    for call in built:
+    for call in calls:
         above = source.parent(call)
         if isinstance(above, (ast.Tuple, ast.List)):
             above = source.parent(above)
-        handed = isinstance(above, ast.Call) and above not in built and isinstance(source.statement(call), ast.Assign)
+        handed = isinstance(above, ast.Call) and above not in calls and isinstance(source.statement(call), ast.Assign)
         if isinstance(above, (ast.Assign, ast.AnnAssign)) or handed:
             end = source.span(call)[1]
             found.append((end, end, ".to(device)"))
@@ -102,10 +104,12 @@ def _leaves(source: Source) -> list[Change]:
     return found
 
 
-def _variable(source: Source) -> list[Change]:
-    """The variable behind the imports at the head of the file, and the imports that it needs."""
+def _variable(source: Source, edits: list[Change]) -> list[Change]:
+    """The variable behind the imports above all that uses it, and the imports that it needs."""
     imports = [each for each in source.tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
-    return [*_imports(source), changes.after(source, imports[-1], "", f"device = {CHOICE}")]
+    first = min(start for start, _end, _text in edits)
+    above = [each for each in imports if source.span(each)[0] < first] or imports[:1]
+    return [*_imports(source), changes.after(source, above[-1], "", f"device = {CHOICE}")]
 
 
 def _imports(source: Source) -> list[Change]:

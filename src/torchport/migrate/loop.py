@@ -12,8 +12,10 @@ from torchport.check.rule import LoadedRule
 from torchport.check.rules import rules
 from torchport.finding import Finding, Severity
 from torchport.migrate.device import give_device
+from torchport.migrate.program import program
 from torchport.migrate.recipe import Launch, Runner
 from torchport.migrate.repairs import Proposal, identity, propose
+from torchport.migrate.revive import make_readable, revive
 from torchport.migrate.tree import Tree
 from torchport.migrated import Proof, losses
 from torchport.plan import Run
@@ -31,12 +33,14 @@ class Migration:
     """What became of it. ``left`` are faults without a known repair; ``refused`` repairs changed the losses."""
 
     tree: Tree
+    files: list[str]
     reference: Run | None = None
     first: Run | None = None
     last: Run | None = None
     after: Run | None = None
     read: tuple[Finding, ...] = ()
     read_repaired: list[Finding] = field(default_factory=list)
+    revived: list[str] = field(default_factory=list)
     applied: list[Proposal] = field(default_factory=list)
     refused: list[Proposal] = field(default_factory=list)
     left: list[Finding] = field(default_factory=list)
@@ -82,17 +86,21 @@ def migrate(
     torch: tuple[int, int] | None = None,
 ) -> Migration:
     """Migrates the copy. ``entry`` is the script, relative to it; ``run`` runs the program in a folder."""
-    done = Migration(tree)
+    done = Migration(tree, program(tree, entry) or tree.paths())
+    done.revived = make_readable(tree)
     tell("plain")
     done.reference = run(tree.folder, Launch(plain=True))
+    if failed(done.reference) and _repair_as_read(done, torch, _rules(_GONE)):
+        done.reference = run(tree.folder, Launch(plain=True))
+    done.reference = _revived(done, done.reference, Launch(plain=True), run)
     works_on_cpu = not failed(done.reference)
     done.gave_device = give_device(tree, entry)
     tell("heal")
-    done.first = run(tree.folder, Launch())
+    done.first = _revived(done, run(tree.folder, Launch()), Launch(), run)
     wanted = losses(done.reference.records) if works_on_cpu else losses(done.first.records)
-    done.read = tuple(_read(tree, torch))
+    done.read = tuple(_read(done, torch))
     current = done.first
-    if _repair_as_read(done, torch):
+    if _repair_as_read(done, torch, device_rules()):
         tell("repair")
         current = run(tree.folder, Launch())
     _run_and_repair(done, current, run, wanted, tell)
@@ -108,6 +116,13 @@ def migrate(
     return done
 
 
+def _revived(done: Migration, known: Run, launch: Launch, run: Runner) -> Run:
+    """A run, and where the program itself fails, the one after what can be repaired of that."""
+    found = revive(done.tree, known, launch, run)
+    done.revived += found.repaired
+    return found.run
+
+
 def lines(finding: Finding) -> set[tuple[str, int]]:
     """The places of a finding: where it is and what its evidence names."""
     places = [finding.location, *(each.location for each in finding.evidence)]
@@ -121,25 +136,28 @@ def failed(run: Run) -> bool:
 
 def device_rules() -> list[LoadedRule]:
     """The rules about devices, and about what is gone, whose repairs belong to a migration."""
-    groups = (*_GROUPS, *_GONE)
+    return _rules((*_GROUPS, *_GONE))
+
+
+def _rules(groups: tuple[str, ...]) -> list[LoadedRule]:
     return [
         loaded for loaded in rules() if loaded.rule.id.startswith(groups) and loaded.rule.severity == Severity.ERROR
     ]
 
 
-def _read(tree: Tree, torch: tuple[int, int] | None) -> Iterator[Finding]:
+def _read(done: Migration, torch: tuple[int, int] | None) -> Iterator[Finding]:
     """What reading says about devices."""
     chosen = device_rules()
-    for path in tree.paths():
-        source = tree.read(path)
+    for path in done.files:
+        source = done.tree.read(path)
         if source is not None and "torch" in source.text:
             yield from check_source(source, torch, chosen, [])
 
 
-def _repair_as_read(done: Migration, torch: tuple[int, int] | None) -> bool:
-    """What can be repaired without a run: the safe fixes of the checks about devices."""
-    chosen = device_rules()
-    for path in done.tree.paths():
+def _repair_as_read(done: Migration, torch: tuple[int, int] | None, chosen: list[LoadedRule]) -> bool:
+    """What can be repaired without a run: the safe fixes of these checks, in the files of the program."""
+    before = len(done.read_repaired)
+    for path in done.files:
         source = done.tree.read(path)
         if source is None or "torch" not in source.text:
             continue
@@ -147,7 +165,7 @@ def _repair_as_read(done: Migration, torch: tuple[int, int] | None) -> bool:
         if mended.text != source.text:
             done.tree.write(path, mended.text)
         done.read_repaired += mended.applied
-    return bool(done.read_repaired)
+    return len(done.read_repaired) > before
 
 
 def _run_and_repair(

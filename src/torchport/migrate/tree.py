@@ -78,9 +78,9 @@ class Tree:
             (self.folder / path).write_bytes(data)
 
     def forget(self) -> None:
-        """Removes the checkpoints that runs have left: a program that finds one goes on there."""
+        """Removes what runs have saved, checkpoints and caches: a program that finds one goes on there."""
         for path in _files(self.folder):
-            if path.suffix in _CHECKPOINTS and not (self.root / path.relative_to(self.folder)).exists():
+            if not (self.root / path.relative_to(self.folder)).exists() and _is_saved(path):
                 path.unlink()
 
     def patch(self) -> str:
@@ -104,6 +104,15 @@ def copy(root: Path, folder: Path) -> Tree:
         if path.suffix == ".py":
             tree.original[name] = path.read_bytes()
     return tree
+
+
+def _is_saved(path: Path) -> bool:
+    """Whether a file is a checkpoint, or anything else that was pickled."""
+    if path.suffix in _CHECKPOINTS:
+        return True
+    with open(path, "rb") as file:
+        head = file.read(200)
+    return (head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05") or (head[:2] == b"PK" and b"data.pkl" in head)
 
 
 def _files(root: Path) -> Iterator[Path]:
