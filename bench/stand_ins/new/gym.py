@@ -4,7 +4,7 @@ import gymnasium
 from gymnasium import *  # noqa: F403
 
 
-def make(name, **options):
+def make(name, *, autoreset=False, **options):
     env = gymnasium.make(name, **options)
     env.reset(seed=0)  # scripts rarely seed it, and runs are compared
     return env

@@ -192,11 +192,11 @@ def _run_and_repair(
         if made and all(have[each.identity] < had[each.identity] for each in made) and _holds(current, fresh, wanted):
             done.applied += made
             current, alone = fresh, False
-        else:
-            done.tree.restore(before)
-            alone = len(made) > 1
-            done.refused += [] if alone else made
+            continue
+        done.tree.restore(before)
+        alone = len(made) > 1
         if not alone:  # of several that do not hold together, each gets its turn
+            done.refused += made
             tried |= {(each.kind, each.identity) for each in proposals}
     done.left = [each for each in current.findings if each.severity == Severity.ERROR]
 

@@ -93,6 +93,8 @@ class Tree:
 def copy(root: Path, folder: Path) -> Tree:
     """Copies a project, without what programs and version control keep in it."""
     tree = Tree(root, folder)
+    if (root / ".git").exists():
+        (folder / ".git").mkdir()  # by which the folder of the project is known; a program below it is named from there
     for path in _files(root):
         name = path.relative_to(root).as_posix()
         target = folder / name

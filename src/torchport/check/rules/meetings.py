@@ -45,13 +45,13 @@ def device_expression(source: Source, node: ast.AST) -> str:
         if given:
             return f"{given[0]}.device"
         if function.name != "__init__":
-            return _named_for_all(source, node) or "next(self.parameters()).device"
+            return name_for_all(source, node) or "next(self.parameters()).device"
     named = device_name(source, node)
     tensors = [name for name in given if not _NO_TENSOR.search(name)]
     return named or (f"{tensors[0]}.device" if tensors else "")
 
 
-def _named_for_all(source: Source, node: ast.AST) -> str:
+def name_for_all(source: Source, node: ast.AST) -> str:
     """The variable or attribute that holds the device, if whoever imports the class has it, too."""
     named = device_name(source, node)
     ways = source.scope.bindings.get(named, [])

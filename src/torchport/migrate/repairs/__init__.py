@@ -7,7 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchport.check.rule import Change
-from torchport.migrate.repairs import assigned, batch, container, factory, generator, host, layer, loss, module, use
+from torchport.migrate.repairs import (
+    assigned,
+    batch,
+    container,
+    factory,
+    fetched,
+    generator,
+    host,
+    layer,
+    loss,
+    module,
+    use,
+)
 from torchport.migrate.repairs.sites import at_line, offender
 from torchport.migrate.tree import Tree
 from torchport.record import Observation
@@ -18,6 +30,7 @@ Repair = Callable[[Observation, Tree], "tuple[str, list[Change]] | None"]
 REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("generator", generator.repair),
     ("batch", batch.names),
+    ("batch unpacked", batch.unpacked),
     ("loss", loss.repair),
     ("module", module.repair),
     ("list registered", container.register),
@@ -25,6 +38,7 @@ REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("layer", layer.repair),
     ("factory", factory.repair),
     ("host", host.repair),
+    ("fetched", fetched.repair),
     ("batch moved", batch.whole),
     ("batch as a dictionary", batch.mapping),
     ("batch as a list", batch.sequence),
@@ -50,7 +64,8 @@ def identity(observation: Observation, tree: Tree) -> str:
     source = tree.read(site.path) if site is not None else None
     owners = [each.name for each in at_line(source, site.line, ast.ClassDef)] if source and site else []
     place = f"{site.path} {' '.join(owners)} {site.function}" if site is not None else ""
-    return f"{observation.id} {place} {observation.fields.get('op')} {wrong.get('argument')} {wrong.get('shape')}"
+    tensor = f"{wrong.get('argument')} {wrong.get('shape')} {wrong.get('name')}"
+    return f"{observation.id} {place} {observation.fields.get('op')} {tensor}"
 
 
 def propose(observation: Observation, tree: Tree, tried: set[tuple[str, str]]) -> Proposal | None:

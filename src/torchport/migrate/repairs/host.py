@@ -24,6 +24,9 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
         return None
     for node in _read_on_host(source, observation, site.line):
         end = _behind(source, node)
+        if isinstance(node, ast.BinOp) and end == source.span(node)[1]:
+            start = source.span(node)[0]
+            return site.path, [(start, start, "("), (end, end, ").cpu()")]
         return site.path, [(end, end, ".cpu()")]
     return None
 
@@ -47,6 +50,10 @@ def _read_on_host(source: Source, observation: Observation, line: int) -> Iterat
     node = named(source, line, offender(observation).get("name"))
     if node is not None:
         yield node
+    if observation.id == "R102" and node is None:  # a sum with an array, which reads the other side
+        for sum_ in at_line(source, line, ast.BinOp):
+            if source.code(sum_.right).endswith(".numpy()"):
+                yield sum_.left
     if observation.id == "R104":
         for call in at_line(source, line, ast.Call):
             lengths = argument(call, "lengths", 1) if source.name(call.func) == _LENGTHS else None

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchport.check.rule import Change
-from torchport.check.rules.meetings import device_expression
+from torchport.check.rules.meetings import device_expression, name_for_all
 from torchport.check.source import Source
 from torchport.migrate.repairs.sites import at_line, named, offender, other
 from torchport.migrate.tree import Tree
@@ -44,7 +44,9 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
 def _of_module(source: Source, node: ast.expr) -> str:
     """Where the module is in whose method a node stands."""
     owner = source.method_class(node)
-    return "next(self.parameters()).device" if owner is not None and source.is_module_class(owner) else ""
+    if owner is None or not source.is_module_class(owner):
+        return ""
+    return name_for_all(source, node) or "next(self.parameters()).device"
 
 
 def _operands(
