@@ -44,6 +44,7 @@ REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("batch as a list", batch.sequence),
     ("assigned", assigned.repair),
     ("use", use.repair),
+    ("use of a module", use.to_module),
 )
 
 
