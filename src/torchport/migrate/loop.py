@@ -58,7 +58,7 @@ class Migration:
     @property
     def used_gpu(self) -> bool:
         """Whether the result computes anything on a GPU: a program may be told, or may choose, to stay on the CPU."""
-        return self.last is not None and any(record.operators for record in self.last.records)
+        return self.last is not None and any(record.gpu_bytes != 0 for record in self.last.records)
 
     def seen(self) -> tuple[list[Finding], list[Finding], list[Finding]]:
         """Faults that reading found and the run confirmed, those that the run did not reach, and those that only the
