@@ -46,8 +46,7 @@ EXPECTED = (
     'self.register_buffer("shift", torch.ones(4), persistent=False)',
     "model = Net().to(device)",
     "loss_of = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 1.0])).to(device)",
-    "y = y.to(device)",
-    "x = x.to(device)",
+    "x, y = x.to(device), y.to(device)",
     ".detach().cpu().numpy()",
 )
 
