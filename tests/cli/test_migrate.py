@@ -46,7 +46,8 @@ EXPECTED = (
     'self.register_buffer("shift", torch.ones(4), persistent=False)',
     "model = Net().to(device)",
     "loss_of = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 1.0])).to(device)",
-    "x, y = x.to(device), y.to(device)",
+    "y = y.to(device)",
+    "x = x.to(device)",
     ".detach().cpu().numpy()",
 )
 
