@@ -12,6 +12,16 @@ class _Old:
     def seed(self, seed):
         self._env.reset(seed=seed)
 
+    @property
+    def unwrapped(self):
+        return self
+
+    def __getattr__(self, name):
+        return getattr(self._env.unwrapped, name)
+
+    def render(self):
+        pass
+
     def reset(self):
         return self._env.reset()[0]
 

@@ -62,12 +62,12 @@ class Adopted:
 class Migrated:
     """One migration as users see it.
 
-    ``idle`` says that nothing of the result is ever on a GPU. ``confirmed`` are faults that reading found and the run
-    showed, ``unreached`` those that the run did not come to, ``only_run`` those that only the run found; ``left`` is
-    what is for a person. ``draws`` are (place, operator) of random numbers that a real card draws from its own
-    generator. ``recipes`` are those asked for. ``by_rehearsal`` says that the losses on the GPUs are measured by a
-    rehearsal of the project before, and not by its run on the CPU.
-    ``backup`` is the folder with the files as they were.
+    ``confirmed`` are faults that reading found and the run showed, ``unreached`` those that the run did not come to,
+    ``only_run`` those that only the run found; ``left`` is what is for a person. ``draws`` are (place, operator) of
+    random numbers that a real card draws from its own generator. ``recipes`` are those asked for. ``by_rehearsal`` says
+    that the losses on the GPUs are measured by a rehearsal of the project before, and not by its run on the CPU.
+    ``backup`` is the folder with the files as they were. ``used_gpu`` says whether the result computes anything on a
+    GPU. ``repaired`` names what was repaired: the id of a finding or the name of a repair, and the place.
     """
 
     entry: str
@@ -76,14 +76,15 @@ class Migrated:
     applied: bool
     backup: str | None
     clean: bool
-    idle: bool
     works_on_cpu: bool
     gave_device: bool
+    used_gpu: bool
     confirmed: tuple[Finding, ...]
     unreached: tuple[Finding, ...]
     only_run: tuple[Finding, ...]
     left: tuple[Finding, ...]
     refused: tuple[str, ...]
+    repaired: tuple[str, ...]
     on_gpu: Proof | None
     on_cpu: Proof | None
     draws: tuple[tuple[str, str], ...]

@@ -5,6 +5,7 @@ from torchport.migrate.loop import Migration
 from torchport.migrate.recipe import Recipe
 from torchport.migrate.tree import copy
 from torchport.plan import Run
+from torchport.record import Record
 
 
 def never(*given):
@@ -14,11 +15,12 @@ def never(*given):
 def migrated(folder, **runs):
     for each in ("project", "copy"):
         (folder / each).mkdir()
-    return Migration(copy(folder / "project", folder / "copy"), **runs)
+    tree = copy(folder / "project", folder / "copy")
+    return Migration(tree, tree.paths(), **runs)
 
 
 def ended(code):
-    return Run("", None, None, (), (), code, 0.0)
+    return Run("", None, None, (Record("", {}, gpu_bytes=512, exit={"reason": "ended"}),), (), code, 0.0)
 
 
 def test_a_package_that_is_missing(tmp_path):

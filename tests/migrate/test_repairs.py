@@ -67,6 +67,35 @@ FAULTS = {
         "batch",
         "y = y.to(device)",
     ),
+    "batch under another name": (
+        """
+        for step, (x, y) in enumerate(loader):
+            loss = f(model(x), y)
+        """,
+        ("R101", 2, [cpu("images", 1, "DataLoader"), gpu("self.fc.bias")]),
+        "batch unpacked",
+        "x, y = x.to(device), y.to(device)",
+    ),
+    "batch that is taken apart": (
+        """
+        for step, data in enumerate(loader):
+            x, y = data
+            loss = f(model(x), y)
+        """,
+        ("R101", 3, [cpu("images", 1, "DataLoader"), gpu("self.fc.bias")]),
+        "batch unpacked",
+        "x, y = x.to(device), y.to(device)",
+    ),
+    "batch of which one is moved": (
+        """
+        for x, y in loader:
+            y = y.to(device)
+            loss = f(model(x), y)
+        """,
+        ("R101", 3, [cpu("x", 1, "DataLoader"), gpu()]),
+        "batch",
+        "x, y = x.to(device), y.to(device)",
+    ),
     "batch that is one object": (
         """
         for batch in loader:
@@ -114,6 +143,63 @@ FAULTS = {
         ("R102", 1, [gpu("out")]),
         "host",
         "print(out.detach().cpu().numpy())",
+    ),
+    "numpy of a sum": (
+        """
+        delta = (target - value).numpy()
+        """,
+        ("R102", 1, [gpu(None)]),
+        "host",
+        "delta = (target - value).cpu().numpy()",
+    ),
+    "a sum with an array": (
+        """
+        advantage = r + gamma * v - w.cpu().numpy()
+        """,
+        ("R102", 1, [gpu(None)]),
+        "host",
+        "advantage = (r + gamma * v).cpu() - w.cpu().numpy()",
+    ),
+    "fetched": (
+        """
+        def act(q):
+            action = q.max(1)[1].data[0]
+            return action
+        def keep(s, action):
+            return np.hstack((s, [action, 1.0]))
+        """,
+        ("R102", 5, [{**gpu(None), "born": 2}]),
+        "fetched",
+        "action = q.max(1)[1].data[0].cpu()",
+    ),
+    "one factory in another": (
+        """
+        def f(x):
+            y = torch.normal(torch.zeros(3), torch.ones(3))
+            return x.view(3) + y
+        """,
+        ("R101", 3, [cpu("y", 2, "torch.normal"), gpu("x")]),
+        "factory",
+        "y = torch.normal(torch.zeros(3), torch.ones(3)).to(device)",
+    ),
+    "behind what shapes it": (
+        """
+        prob = net(torch.from_numpy(s).float().unsqueeze(0))
+        """,
+        ("R101", 1, [cpu(None, 1, "torch.from_numpy"), gpu()]),
+        "factory",
+        "prob = net(torch.from_numpy(s).float().unsqueeze(0).to(device))",
+    ),
+    "device of the file": (
+        """
+        class Net(nn.Module):
+            def learn(self):
+                y = torch.zeros(3)
+                return self.fc.weight + y
+        """,
+        ("R101", 4, [cpu("y", 3), gpu("self.fc.weight")]),
+        "factory",
+        "y = torch.zeros(3, device=device)",
     ),
     "lengths": (
         """

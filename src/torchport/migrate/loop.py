@@ -13,9 +13,11 @@ from torchport.check.rules import rules
 from torchport.finding import Finding, Severity
 from torchport.migrate import reference
 from torchport.migrate.cells import placed
-from torchport.migrate.device import give_device, mentions_device
+from torchport.migrate.device import give_device
+from torchport.migrate.program import program
 from torchport.migrate.recipe import Launch, Runner
 from torchport.migrate.repairs import Proposal, identity, propose
+from torchport.migrate.revive import make_readable, revive
 from torchport.migrate.tree import Tree
 from torchport.migrated import Proof, losses
 from torchport.plan import Run
@@ -25,6 +27,8 @@ _MOST_ROUNDS = 20
 _FAILURES = ("error", "oom", "hung")
 # What keeps a project from running on a GPU; the rest of what reading finds is told by ``check``.
 _GROUPS = ("C1", "C2")
+# What torch, NumPy and Python no longer have: it ends the program wherever that runs.
+_GONE = ("C511", "C93", "C94", "C95")
 
 
 @dataclass(slots=True)
@@ -32,12 +36,14 @@ class Migration:
     """What became of it. ``left`` are faults without a known repair; ``refused`` repairs changed the losses."""
 
     tree: Tree
+    files: list[str]
     reference: Run | None = None
     first: Run | None = None
     last: Run | None = None
     after: Run | None = None
     read: tuple[Finding, ...] = ()
     read_repaired: list[Finding] = field(default_factory=list)
+    revived: list[str] = field(default_factory=list)
     applied: list[Proposal] = field(default_factory=list)
     refused: list[Proposal] = field(default_factory=list)
     left: list[Finding] = field(default_factory=list)
@@ -49,14 +55,14 @@ class Migration:
 
     @property
     def clean(self) -> bool:
-        """Whether the migrated project runs strictly, and its losses are what they were."""
+        """Whether the migrated project runs strictly and on the GPU, and its losses are what they were."""
         ran = self.last is not None and self.last.exit_code in (0, 1)
-        return ran and not self.left and not self.idle and self._same()
+        return ran and self.used_gpu and not self.left and self._same()
 
     @property
-    def idle(self) -> bool:
-        """Whether the result never puts anything on a GPU."""
-        return self.last is not None and idle(self.last)
+    def used_gpu(self) -> bool:
+        """Whether the result computes anything on a GPU: a program may be told, or may choose, to stay on the CPU."""
+        return self.last is not None and any(record.gpu_bytes != 0 for record in self.last.records)
 
     def seen(self) -> tuple[list[Finding], list[Finding], list[Finding]]:
         """Faults that reading found and the run confirmed, those that the run did not reach, and those that only the
@@ -84,22 +90,22 @@ def migrate(
     torch: tuple[int, int] | None = None,
 ) -> Migration:
     """Migrates the copy. ``entry`` is the script, relative to it; ``run`` runs the program in a folder."""
-    done = Migration(tree)
+    done = Migration(tree, program(tree, entry) or tree.paths())
+    done.revived = make_readable(tree)
     tell("plain")
     done.reference = run(tree.folder, Launch(plain=True))
+    if failed(done.reference) and _repair_as_read(done, torch, _rules(_GONE)):
+        done.reference = run(tree.folder, Launch(plain=True))
+    done.reference = _revived(done, done.reference, Launch(plain=True), run)
     works_on_cpu = not failed(done.reference)
-    if not mentions_device(tree, entry):
-        done.gave_device = give_device(tree, entry)
+    done.gave_device = give_device(tree, entry)
     tell("heal")
-    done.first = run(tree.folder, Launch())
-    if idle(done.first) and not done.gave_device and give_device(tree, entry):
-        done.gave_device = True
-        done.first = run(tree.folder, Launch())
+    done.first = _revived(done, run(tree.folder, Launch()), Launch(), run)
     done.by_rehearsal = reference.of_rehearsal(done.reference, works_on_cpu, done.first)
     wanted = losses((done.first if done.by_rehearsal else done.reference).records)
-    done.read = tuple(_read(tree, torch))
+    done.read = tuple(_read(done, torch))
     current = done.first
-    if _repair_as_read(done, torch):
+    if _repair_as_read(done, torch, device_rules()):
         tell("repair")
         current = run(tree.folder, Launch())
     _run_and_repair(done, current, run, wanted, tell)
@@ -115,6 +121,13 @@ def migrate(
     return done
 
 
+def _revived(done: Migration, known: Run, launch: Launch, run: Runner) -> Run:
+    """A run, and where the program itself fails, the one after what can be repaired of that."""
+    found = revive(done.tree, known, launch, run)
+    done.revived += found.repaired
+    return found.run
+
+
 def lines(finding: Finding) -> set[tuple[str, int]]:
     """The places of a finding: where it is and what its evidence names."""
     places = [finding.location, *(each.location for each in finding.evidence)]
@@ -126,31 +139,30 @@ def failed(run: Run) -> bool:
     return any(record.exit is None or record.exit.get("reason") in _FAILURES for record in run.records)
 
 
-def idle(run: Run) -> bool:
-    """Whether a rehearsal came to its end with nothing on the GPU."""
-    return any(each.id == "R205" for each in run.findings)
-
-
 def device_rules() -> list[LoadedRule]:
-    """The rules about devices whose repairs belong to a migration."""
+    """The rules about devices, and about what is gone, whose repairs belong to a migration."""
+    return _rules((*_GROUPS, *_GONE))
+
+
+def _rules(groups: tuple[str, ...]) -> list[LoadedRule]:
     return [
-        loaded for loaded in rules() if loaded.rule.id.startswith(_GROUPS) and loaded.rule.severity == Severity.ERROR
+        loaded for loaded in rules() if loaded.rule.id.startswith(groups) and loaded.rule.severity == Severity.ERROR
     ]
 
 
-def _read(tree: Tree, torch: tuple[int, int] | None) -> Iterator[Finding]:
+def _read(done: Migration, torch: tuple[int, int] | None) -> Iterator[Finding]:
     """What reading says about devices."""
     chosen = device_rules()
-    for path in tree.paths():
-        source = tree.read(path)
+    for path in done.files:
+        source = done.tree.read(path)
         if source is not None and "torch" in source.text:
             yield from placed(source, check_source(source, torch, chosen, []))
 
 
-def _repair_as_read(done: Migration, torch: tuple[int, int] | None) -> bool:
-    """What can be repaired without a run: the safe fixes of the checks about devices."""
-    chosen = device_rules()
-    for path in done.tree.paths():
+def _repair_as_read(done: Migration, torch: tuple[int, int] | None, chosen: list[LoadedRule]) -> bool:
+    """What can be repaired without a run: the safe fixes of these checks, in the files of the program."""
+    before = len(done.read_repaired)
+    for path in done.files:
         source = done.tree.read(path)
         if source is None or "torch" not in source.text:
             continue
@@ -158,7 +170,7 @@ def _repair_as_read(done: Migration, torch: tuple[int, int] | None) -> bool:
         if mended.text != source.text:
             done.tree.write(path, mended.text)
         done.read_repaired += placed(source, mended.applied)
-    return bool(done.read_repaired)
+    return len(done.read_repaired) > before
 
 
 def _run_and_repair(
@@ -185,11 +197,11 @@ def _run_and_repair(
         if made and all(have[each.identity] < had[each.identity] for each in made) and _holds(current, fresh, wanted):
             done.applied += made
             current, alone = fresh, False
-        else:
-            done.tree.restore(before)
-            alone = len(made) > 1
-            done.refused += [] if alone else made
+            continue
+        done.tree.restore(before)
+        alone = len(made) > 1
         if not alone:  # of several that do not hold together, each gets its turn
+            done.refused += made
             tried |= {(each.kind, each.identity) for each in proposals}
     done.left = [each for each in current.findings if each.severity == Severity.ERROR]
 

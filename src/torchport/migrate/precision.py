@@ -22,7 +22,7 @@ from torchport.check.source import Source
 from torchport.migrate.imports import named, quote
 from torchport.migrate.models import calls_model
 from torchport.migrate.recipe import Unsuited
-from torchport.migrate.training import program
+from torchport.migrate.training import read_program
 from torchport.migrate.tree import Tree
 from torchport.text import _
 
@@ -58,7 +58,7 @@ def mixed(tree: Tree, entry: str, dtype: str) -> Iterator[Mixed]:
 
     Raises Unsuited.
     """
-    sources = program(tree, entry)
+    sources = read_program(tree, entry)
     regions = [region for source in sources for region in _regions(source)]
     tried: list[dict[str, list[Change]]] = []
     for whole in (True, False):

@@ -10,6 +10,7 @@ from torchport.check.rules.steps import looped_over
 from torchport.check.rules.training import backwards, loss_of, optimizer_steps, stepped
 from torchport.check.source import Source, argument
 from torchport.migrate.passing import callers
+from torchport.migrate.program import program
 from torchport.migrate.recipe import Unsuited
 from torchport.migrate.tree import Tree
 from torchport.text import _
@@ -39,38 +40,12 @@ class Training:
         return next((each for each in over if not isinstance(each, ast.Constant)), None)
 
 
-def program(tree: Tree, entry: str) -> list[Source]:
-    """The entry and the modules of the project that it imports, directly or not; the other scripts are not part of it.
-
-    Raises Unsuited where the entry cannot be read.
-    """
-    first = tree.read(entry)
-    if first is None:
+def read_program(tree: Tree, entry: str) -> list[Source]:
+    """The sources of a program. Raises Unsuited where the entry cannot be read."""
+    found = [source for path in program(tree, entry) if (source := tree.read(path)) is not None]
+    if not found:
         raise Unsuited(_("{entry} cannot be read").format(entry=entry))
-    found: dict[str, Source] = {}
-    waiting = [first]
-    while waiting:
-        source = waiting.pop()
-        if source.path in found:
-            continue
-        found[source.path] = source
-        for name in _imports(source):
-            other = source.sibling(name)
-            fresh = tree.read(other.path) if other is not None and other.path not in found else None
-            waiting += [fresh] if fresh is not None else []
-    return list(found.values())
-
-
-def _imports(source: Source) -> set[str]:
-    """The modules that a file may import: ``from a import b`` names both ``a`` and ``a.b``."""
-    names = {each.name for statement in source.nodes(ast.Import) for each in statement.names}
-    for ways in source.scope.bindings.values():
-        names |= {way.imported for way in ways if way.imported}
-    for statement in source.nodes(ast.ImportFrom):
-        package = source.module.split(".")[: -statement.level] if statement.level else []
-        base = ".".join([*package, *([statement.module] if statement.module else [])])
-        names |= {base, *(f"{base}.{each.name}" for each in statement.names)}
-    return {name for name in names if name}
+    return found
 
 
 def epochs(source: Source, training: Training) -> Iterator[tuple[ast.AST, ast.expr]]:

@@ -51,7 +51,7 @@ class Tree:
         place = self.folder / path
         data = place.read_bytes()
         name = encoding_of(path, data)
-        source = _source(path, data)
+        source = _source(path, data) if path.endswith(".ipynb") else None
         if isinstance(source, Notebook):
             text = rewritten(decode(data, name), source.written, text)
         place.write_bytes(text.encode(name))
@@ -91,9 +91,9 @@ class Tree:
             (self.folder / path).write_bytes(data)
 
     def forget(self) -> None:
-        """Removes the checkpoints that runs have left: a program that finds one goes on there."""
+        """Removes what runs have saved, checkpoints and caches: a program that finds one goes on there."""
         for path in _files(self.folder):
-            if path.suffix in _CHECKPOINTS and not (self.root / path.relative_to(self.folder)).exists():
+            if not (self.root / path.relative_to(self.folder)).exists() and _is_saved(path):
                 path.unlink()
 
     def patch(self) -> str:
@@ -141,6 +141,15 @@ def _link(path: Path, target: Path, root: Path) -> bool:
     elif real.is_dir():
         target.symlink_to(real, True)
     return inside or real.is_dir()
+
+
+def _is_saved(path: Path) -> bool:
+    """Whether a file is a checkpoint, or anything else that was pickled."""
+    if path.suffix in _CHECKPOINTS:
+        return True
+    with open(path, "rb") as file:
+        head = file.read(200)
+    return (head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05") or (head[:2] == b"PK" and b"data.pkl" in head)
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -24,7 +24,7 @@ def render(migrated: Migrated) -> str:
         "exit_code": migrated.exit_code,
         "seconds": round(migrated.seconds, 3),
         "clean": migrated.clean,
-        "idle": migrated.idle,
+        "used_gpu": migrated.used_gpu,
         "gpus": migrated.gpus,
         "ranks": migrated.ranks,
         "rounds": migrated.rounds,
@@ -40,6 +40,7 @@ def render(migrated: Migrated) -> str:
             *(_finding(each, "unreached") for each in migrated.unreached),
         ],
         "left": [_finding(each, None) for each in migrated.left],
+        "repaired": [list(each) if isinstance(each, tuple) else each for each in migrated.repaired],
         "refused": list(migrated.refused),
         "losses": {
             "reference": "rehearsal" if migrated.by_rehearsal else "cpu",

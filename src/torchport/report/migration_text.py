@@ -81,8 +81,8 @@ def _before(migrated: Migrated) -> str:
 
 
 def _after(migrated: Migrated) -> str:
-    if migrated.idle:
-        return _("runs on the CPU only: nothing is ever on the GPU")
+    if not migrated.used_gpu and not migrated.failure:
+        return _("no tensor is ever on a GPU")
     if not migrated.clean and not migrated.left:
         return _("not shown: the program itself fails") if migrated.failure else _("other losses, see below")
     if not migrated.clean:
@@ -106,7 +106,7 @@ def _after(migrated: Migrated) -> str:
 def _headline(migrated: Migrated) -> Text:
     if migrated.clean and not migrated.patch:
         return Text(_("{entry} needs no change").format(entry=migrated.entry), "bold green")
-    if migrated.idle:
+    if not migrated.used_gpu and not migrated.failure:
         return Text(
             _("{entry} never uses a GPU, and no repair gives it one").format(entry=migrated.entry), "bold yellow"
         )

@@ -271,6 +271,10 @@ VARIOUS = {
         torch.sparse.mm(torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2), device=d), r(d, 2, 2)),
         r(d, 3, 3).to_sparse().coalesce().values(),
     ),
+    "sparse, transposed": lambda d: (
+        r(d, 3, 4).relu().to_sparse().t() @ r(d, 3, 2),
+        torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2), device=d).t().coalesce().values(),
+    ),
     "sparse CSR": lambda d: (
         r(d, 3, 3).relu().to_sparse_csr() @ r(d, 3, 2),
         r(d, 3, 3).relu().to_sparse_csr().to_dense(),

@@ -50,7 +50,14 @@ def _events(source: Source) -> list[Event]:
 
 
 def modules(source: Source) -> list[ast.Call]:
-    """The calls of a file, outside of classes, that make a module with parameters, in the order of the text."""
+    """The calls of a file that make a module with parameters, in the order of the text; not those in a module class,
+    whose parts go where it goes.
+    """
+    return [call for where, call in built(source) if where is source]
+
+
+def built(source: Source) -> list[tuple[Source, ast.Call]]:
+    """The same for the program that begins in a file: those of other files, too, as far as it calls them."""
     run = Interpreter(source.sibling)
     try:
         frame = run.module(source)
@@ -58,12 +65,17 @@ def modules(source: Source) -> list[ast.Call]:
     except (TooLong, RecursionError):
         pass
     found = {
-        made.node
+        (made.source, made.node)
         for made in run.made
-        if made.source is source and isinstance(made.node, ast.Call) and has_parameters(made)
+        if made.source is not None and isinstance(made.node, ast.Call) and has_parameters(made)
     }
-    outside = [node for node in found if source.enclosing(node, ast.ClassDef) is None]
-    return sorted(outside, key=lambda node: (node.lineno, node.col_offset))
+    whole = [(where, node) for where, node in found if not _is_part(where, node)]
+    return sorted(whole, key=lambda each: (each[0] is not source, each[0].path, each[1].lineno, each[1].col_offset))
+
+
+def _is_part(source: Source, node: ast.Call) -> bool:
+    owner = source.enclosing(node, ast.ClassDef)
+    return isinstance(owner, ast.ClassDef) and source.is_module_class(owner)
 
 
 def _classes(run: Interpreter, source: Source, frame: Frame) -> None:

@@ -11,12 +11,14 @@ from torchport.check.flow.analyse import assumed, events
 from torchport.check.flow.events import Event
 from torchport.check.rule import Change
 from torchport.check.rules.kinds import FACTORIES, LEGACY
-from torchport.check.source import Source, argument, parameters
+from torchport.check.source import Source, constant, parameters
 from torchport.text import mark
 
 _NO_TENSOR = re.compile(r"model|net|loader|criterion|optim|loss|data|self|cls|config|args", re.IGNORECASE)
 # Made on the CPU and moved: a GPU would draw other numbers.
 _MOVED = frozenset(f"torch.{name}" for name in ("from_numpy", "rand", "randn", "randint", "randperm", "normal"))
+# Methods between what makes a tensor and what is done with it.
+_SHAPES = frozenset("float double half long int type view reshape unsqueeze squeeze t transpose permute".split())
 MEETS = mark("here it meets a tensor on the GPU")
 
 
@@ -43,10 +45,19 @@ def device_expression(source: Source, node: ast.AST) -> str:
         if given:
             return f"{given[0]}.device"
         if function.name != "__init__":
-            return "next(self.parameters()).device"
+            return name_for_all(source, node) or "next(self.parameters()).device"
     named = device_name(source, node)
     tensors = [name for name in given if not _NO_TENSOR.search(name)]
     return named or (f"{tensors[0]}.device" if tensors else "")
+
+
+def name_for_all(source: Source, node: ast.AST) -> str:
+    """The variable or attribute that holds the device, if whoever imports the class has it, too."""
+    named = device_name(source, node)
+    ways = source.scope.bindings.get(named, [])
+    local = source.scope_at(node).find(named) if "." not in named else None
+    hidden = local is not None and local[0] is source.scope and source.parent(ways[0].node) is not source.tree
+    return "" if hidden else named
 
 
 def device_name(source: Source, node: ast.AST) -> str:
@@ -76,11 +87,32 @@ def factory_on(source: Source, node: ast.AST, device: str) -> tuple[Change, ...]
     made = source.name(node.func) if isinstance(node, ast.Call) else ""
     if not device or not isinstance(node, ast.Call) or (made not in FACTORIES and made not in LEGACY):
         return ()
-    leaf = argument(node, "requires_grad") is not None
-    if (made in _MOVED and not leaf) or made in LEGACY:
-        end = source.span(node)[1]
+    leaf = next((each for each in node.keywords if each.arg == "requires_grad"), None)
+    end = source.span(node)[1]
+    if leaf is not None and made in _MOVED and constant(leaf.value) is True:  # what is moved would be no leaf
+        return (changes.remove_argument(source, node, leaf), (end, end, f".to({device}).requires_grad_()"))
+    last = _shaped(source, node)
+    if (made in _MOVED and leaf is None) or made in LEGACY or _is_host_type(source, last):
+        end = source.span(last)[1]
         return ((end, end, f".to({device})"),)
     return (changes.add_argument(source, node, f"device={device}"),)
+
+
+def _shaped(source: Source, node: ast.expr) -> ast.expr:
+    """The end of ``torch.from_numpy(x).float().unsqueeze(0)``: what is moved is what comes out of it."""
+    last = node
+    while True:
+        above = source.parent(last)
+        call = source.parent(above) if isinstance(above, ast.Attribute) and above.attr in _SHAPES else None
+        if not isinstance(call, ast.Call) or call.func is not above:
+            return last
+        last = call
+
+
+def _is_host_type(source: Source, node: ast.expr) -> bool:
+    """Whether the last that happens to a tensor is ``.type(torch.FloatTensor)``, which has it on the CPU."""
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return isinstance(node, ast.Call) and source.name(given) in LEGACY and source.name(node.func) not in LEGACY
 
 
 def moved_in_loop(source: Source, event: Event) -> tuple[Change, ...]:

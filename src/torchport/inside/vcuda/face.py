@@ -97,9 +97,9 @@ def _to_host(patches: Patches, machine: Machine) -> None:
         machine.faults.refuse("R102", text, TypeError, [here], here, remedy="to-cpu", op="numpy")
         return _on_host(machine, self.detach())
 
-    def array(self: Any, dtype: Any = None) -> Any:
+    def array(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
         result = self.numpy()
-        return result if dtype is None else result.astype(dtype, copy=False)
+        return result if dtype is None and not copy else result.astype(dtype or result.dtype, copy=bool(copy))
 
     def tolist(self: Any) -> Any:
         if tags.device_of(self) >= 0:

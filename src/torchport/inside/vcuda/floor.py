@@ -77,6 +77,8 @@ class Floor(TorchDispatchMode):
                 self.inherit(args[0], out[0] if several else out)
         elif operator.writes_out:
             self.resized(out)
+        elif out.__class__ is _Tensor and out.layout is not torch.strided:
+            self.tag(operator, out, device)  # t() of a sparse tensor is called a view, and copies
         return out
 
     def compute(self, operator: Operator, args: Any, kwargs: Any) -> Any:

@@ -61,7 +61,7 @@ from torchport.migrate.imports import behind_imports, named, quote
 from torchport.migrate.models import on_cuda, on_gpu_only, trained
 from torchport.migrate.recipe import Recipe, Unsuited, Variant
 from torchport.migrate.recipes import amp
-from torchport.migrate.training import program
+from torchport.migrate.training import read_program
 from torchport.migrate.tree import Tree
 from torchport.text import _, mark
 
@@ -73,7 +73,7 @@ _PRECISION = re.compile(r"set_float32_matmul_precision|matmul\.allow_tf32|fp32_p
 
 def variants(tree: Tree, entry: str) -> Iterator[Variant]:
     """The switches that the project does not set itself, behind the imports of its entry, and the channels last."""
-    sources = program(tree, entry)
+    sources = read_program(tree, entry)
     source, texts = sources[0], [code_of(each) for each in sources]
     torch, missing = named(source, "torch")
     lines: list[str] = []

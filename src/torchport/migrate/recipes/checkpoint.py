@@ -73,7 +73,7 @@ from torchport.check.source import Source
 from torchport.migrate.imports import named, top_imports
 from torchport.migrate.models import is_model
 from torchport.migrate.recipe import Launch, Proven, Recipe, Runner, Unsuited, Variant
-from torchport.migrate.training import Training, epochs, program, trainings
+from torchport.migrate.training import Training, epochs, read_program, trainings
 from torchport.migrate.tree import Tree
 from torchport.migrated import Proof, losses
 from torchport.text import _, mark
@@ -112,7 +112,7 @@ def load_checkpoint(path, **parts):
 
 def variants(tree: Tree, entry: str) -> Iterator[Variant]:
     """In the file with the loop over epochs."""
-    sources = program(tree, entry)
+    sources = read_program(tree, entry)
     if any(map(is_managed, sources)) or any(_RESUMES.search(each.text) for each in sources):
         raise Unsuited(_("it resumes already, or a library does it"))
     paths = {each.path for each in sources}

@@ -61,7 +61,7 @@ from torchport.check.rules.words import code_of
 from torchport.migrate.imports import named
 from torchport.migrate.models import on_cuda, on_gpu_only, trained
 from torchport.migrate.recipe import Recipe, Unsuited, Variant
-from torchport.migrate.training import program
+from torchport.migrate.training import read_program
 from torchport.migrate.tree import Tree
 from torchport.text import _, mark
 
@@ -71,7 +71,7 @@ _REPLICAS = re.compile(r"\bDataParallel\(")
 
 def variants(tree: Tree, entry: str) -> Iterator[Variant]:
     """One ``if`` behind the last model of each optimizer."""
-    sources = program(tree, entry)
+    sources = read_program(tree, entry)
     if any(_COMPILED.search(code_of(each)) for each in sources):
         raise Unsuited(_("the project compiles already"))
     if any(_REPLICAS.search(code_of(each)) for each in sources):

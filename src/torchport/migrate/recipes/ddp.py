@@ -95,7 +95,7 @@ from torchport.migrate import ranks
 from torchport.migrate.imports import behind_imports, named
 from torchport.migrate.models import Model, trained
 from torchport.migrate.recipe import Launch, Proven, Recipe, Runner, Unsuited, Variant
-from torchport.migrate.training import Training, program, trainings
+from torchport.migrate.training import Training, read_program, trainings
 from torchport.migrate.tree import Tree
 from torchport.migrated import Proof, losses
 from torchport.plan import Run
@@ -116,7 +116,7 @@ _DRAWS = 0.5
 
 def variants(tree: Tree, entry: str) -> Iterator[Variant]:
     """With synchronised statistics where there are any, without, and for models of which a step uses a part only."""
-    sources = program(tree, entry)
+    sources = read_program(tree, entry)
     if any("init_process_group" in each.text for each in sources) or any(map(is_managed, sources)):
         raise Unsuited(_("it has ranks already, or a library that makes them"))
     found = [each for each in trainings(tree) if each.path in {source.path for source in sources}]

@@ -93,7 +93,7 @@ from torchport.check.source import Source, argument, constant, is_open
 from torchport.migrate.imports import named
 from torchport.migrate.options import options
 from torchport.migrate.recipe import Recipe, Unsuited, Variant
-from torchport.migrate.training import program
+from torchport.migrate.training import read_program
 from torchport.migrate.tree import Tree
 from torchport.text import _, mark
 
@@ -104,7 +104,7 @@ _LOADER = re.compile(r"loader|(^|_)(dl|batches)$", re.IGNORECASE)
 
 def variants(tree: Tree, entry: str) -> Iterator[Variant]:
     """Workers that stay, workers anew for each epoch, no workers: which of them draw the same numbers a run shows."""
-    sources = program(tree, entry)
+    sources = read_program(tree, entry)
     if not any(loaders(each) for each in sources):
         raise Unsuited(_("it has no DataLoader"))
     guarded = "__name__" in sources[0].text

@@ -61,7 +61,7 @@ from torchport.check.source import Source
 from torchport.migrate.imports import named
 from torchport.migrate.options import options
 from torchport.migrate.recipe import Recipe, Unsuited, Variant
-from torchport.migrate.training import program
+from torchport.migrate.training import read_program
 from torchport.migrate.tree import Tree
 from torchport.text import _, mark
 
@@ -72,7 +72,7 @@ def variants(tree: Tree, entry: str) -> Iterator[Variant]:
     """Every path of the program that the checks find; with backslashes between folders made slashes."""
     found: dict[str, list[Change]] = {}
     names: dict[str, str] = {}
-    for source in program(tree, entry):
+    for source in read_program(tree, entry):
         edits = [change for hit in windows_separator.look(source) for change in hit.changes]
         edits += _changed(source, names)
         if edits:

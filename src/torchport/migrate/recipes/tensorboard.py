@@ -115,7 +115,7 @@ from torchport.migrate.passing import passed
 from torchport.migrate.recipe import Recipe, Unsuited, Variant
 from torchport.migrate.rounds import Rounds, rounds
 from torchport.migrate.scalars import Scalar, held_out, scalars
-from torchport.migrate.training import program
+from torchport.migrate.training import read_program
 from torchport.migrate.tree import Tree
 from torchport.text import _, mark
 
@@ -124,7 +124,7 @@ _WRITES = re.compile(r"SummaryWriter|\bwandb\b|mlflow|\baim\b|comet_ml|clearml|s
 
 def variants(tree: Tree, entry: str) -> Iterator[Variant]:
     """A writer around the outermost loop of the training, and a point beside each number that is printed."""
-    sources = program(tree, entry)
+    sources = read_program(tree, entry)
     if any(_WRITES.search(code_of(each)) for each in sources):
         raise Unsuited(_("the project writes its curves already"))
     for source in sources:

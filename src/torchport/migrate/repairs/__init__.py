@@ -13,6 +13,7 @@ from torchport.migrate.repairs import (
     batch,
     container,
     factory,
+    fetched,
     generator,
     host,
     layer,
@@ -32,6 +33,7 @@ REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("ranks", ranks.repair),
     ("generator", generator.repair),
     ("batch", batch.names),
+    ("batch unpacked", batch.unpacked),
     ("loss", loss.repair),
     ("module", module.repair),
     ("list registered", container.register),
@@ -40,11 +42,13 @@ REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("buffer", factory.register),
     ("factory", factory.repair),
     ("host", host.repair),
+    ("fetched", fetched.repair),
     ("batch moved", batch.whole),
     ("batch as a dictionary", batch.mapping),
     ("batch as a list", batch.sequence),
     ("assigned", assigned.repair),
     ("use", use.repair),
+    ("use of a module", use.to_module),
 )
 
 
@@ -66,7 +70,8 @@ def identity(observation: Observation, tree: Tree) -> str:
     source = tree.read(site.path) if site is not None else None
     owners = [each.name for each in at_line(source, site.line, ast.ClassDef)] if source and site else []
     place = f"{site.path} {' '.join(owners)} {site.function}" if site is not None else ""
-    return f"{observation.id} {place} {observation.fields.get('op')} {wrong.get('argument')} {wrong.get('shape')}"
+    tensor = f"{wrong.get('argument')} {wrong.get('shape')} {wrong.get('name')}"
+    return f"{observation.id} {place} {observation.fields.get('op')} {tensor}"
 
 
 def propose(observation: Observation, tree: Tree, tried: set[tuple[str, str]]) -> Proposal | None:

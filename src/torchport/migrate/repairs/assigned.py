@@ -7,13 +7,15 @@ import ast
 from torchport.check import changes
 from torchport.check.rule import Change
 from torchport.check.rules.meetings import device_name
-from torchport.migrate.repairs.sites import at_line, born, offender
+from torchport.migrate.repairs.sites import at_line, born, of_module, offender
 from torchport.migrate.tree import Tree
 from torchport.record import Observation
 
+_ATOMS = (ast.Call, ast.Subscript, ast.Attribute, ast.Name)
+
 
 def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
-    """``x, y = x.to(device), y.to(device)`` behind ``x, y = map(torch.LongTensor, pairs)``."""
+    """``x = torch.cat(parts).to(device)``; ``x, y = x.to(device), y.to(device)`` behind what assigns several."""
     wrong, site = offender(observation), born(observation)
     if wrong.get("device") != "cpu" or site is None or wrong.get("kind") in ("parameter", "buffer"):
         return None
@@ -24,7 +26,10 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
         target = statement.targets[0]
         targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
         names = [each.id for each in targets if isinstance(each, ast.Name)]
-        device = device_name(source, statement)
+        device = device_name(source, statement) or of_module(source, statement)
+        if device and names == [source.code(target)] and isinstance(statement.value, _ATOMS):
+            end = source.span(statement.value)[1]
+            return site.path, [(end, end, f".to({device})")]
         if device and names and len(names) == len(targets):
             moved = ", ".join(f"{name}.to({device})" for name in names)
             return site.path, [changes.after(source, statement, f"{', '.join(names)} = {moved}")]

@@ -32,11 +32,16 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
     buffer = _registered(source, site)
     if buffer:
         return site.path, buffer
-    found: list[Change] = []
+    made: dict[ast.AST, tuple[Change, ...]] = {}
     for call in at_line(source, site.line, ast.Call):
         here = index and observation.site is not None and site.line == observation.site.line
         device = f"{index}.device" if here else device_expression(source, call)
-        found += factory_on(source, call, device)
+        placed = factory_on(source, call, device)
+        if placed:
+            made[call] = placed
+    # One that is given to another factory goes where that goes: torch.normal(torch.zeros(3), 1.0).
+    outer = [call for call in made if not any(above in made for above in source.ancestors(call))]
+    found = [change for call in outer for change in made[call]]
     return (site.path, found) if found else None
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from torchport.check.rules.meetings import name_for_all
 from torchport.check.source import Source
 from torchport.record import Observation, Site
 
@@ -53,3 +54,11 @@ def named(source: Source, line: int, name: object) -> ast.expr | None:
                 found: ast.expr = node
                 return found
     return None
+
+
+def of_module(source: Source, node: ast.AST) -> str:
+    """Where the module is in whose method a node stands, empty elsewhere."""
+    owner = source.method_class(node)
+    if owner is None or not source.is_module_class(owner):
+        return ""
+    return name_for_all(source, node) or "next(self.parameters()).device"

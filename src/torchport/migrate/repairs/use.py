@@ -8,13 +8,27 @@ from collections.abc import Iterator
 from torchport.check.rule import Change
 from torchport.check.rules.meetings import device_expression
 from torchport.check.source import Source
-from torchport.migrate.repairs.sites import at_line, named, offender, other
+from torchport.migrate.repairs.sites import at_line, named, of_module, offender, other
 from torchport.migrate.tree import Tree
 from torchport.record import Observation
 
 # Where a function has an argument that torch calls so.
 _POSITIONS = {"self": 0, "input": 0, "target": 1, "other": 1, "mat2": 1, "weight": 2, "source": 2}
 _MOVABLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
+
+
+def to_module(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
+    """The same to where the module is, where the input of its method is not there either."""
+    wrong, site = offender(observation), observation.site
+    source = tree.read(site.path) if site is not None and wrong.get("device") == "cpu" else None
+    if source is None or site is None:
+        return None
+    node = named(source, site.line, wrong.get("name"))
+    device = of_module(source, node) if node is not None else ""
+    if node is None or not device:
+        return None
+    end = source.span(node)[1]
+    return site.path, [(end, end, f".to({device})")]
 
 
 def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
@@ -34,17 +48,11 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
             beside = None
         device = f"{source.code(beside)}.device" if beside is not None else device_expression(source, here)
         if device == f"{source.code(here)}.device":
-            device = _of_module(source, here)
+            device = of_module(source, here)
         if device and isinstance(here, _MOVABLE):
             end = source.span(here)[1]
             return site.path, [(end, end, f".to({device})")]
     return None
-
-
-def _of_module(source: Source, node: ast.expr) -> str:
-    """Where the module is in whose method a node stands."""
-    owner = source.method_class(node)
-    return "next(self.parameters()).device" if owner is not None and source.is_module_class(owner) else ""
 
 
 def _operands(
