@@ -9,12 +9,14 @@ from pathlib import Path
 
 from torchport.check.changes import remove_argument, remove_statement
 from torchport.check.decoding import decode, module_name
-from torchport.check.source import Source, Unreadable
+from torchport.check.source import Source, Unreadable, argument
 
 LIKE = {"zeros_like": "zeros", "ones_like": "ones", "randn_like": "randn", "rand_like": "rand", "empty_like": "empty"}
 NEW = {"new_zeros": "zeros", "new_ones": "ones", "new_full": "full", "new_tensor": "tensor", "new_empty": "empty"}
 REGISTERED = {"torch.nn.ModuleList": "list", "torch.nn.ParameterList": "list", "torch.nn.ModuleDict": "dict"}
 SWITCHES = ("torch.cuda.set_device", "torch.set_default_device", "torch.set_default_tensor_type")
+
+_MOST_STEPS = 3
 
 Edit = tuple[int, int, str]
 
@@ -63,13 +65,65 @@ def mutants(project: Path) -> Iterator[Mutant]:
 
 
 def right_lines(source: Source, call: ast.Call) -> frozenset[int]:
-    """The lines of a call, and those that give a value to the name that it moves."""
+    """The lines of a call, those that make what it moves, and those that use the device that it hands on."""
     found = set(range(call.lineno, (call.end_lineno or call.lineno) + 1))
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    while isinstance(owner, (ast.Attribute, ast.Subscript, ast.Call)):
-        owner = owner.func if isinstance(owner, ast.Call) else owner.value
-    ways = source.scope_at(call).find(owner.id) if isinstance(owner, ast.Name) else None
-    return frozenset(found | {way.node.lineno for way in (ways[1] if ways else ()) if hasattr(way.node, "lineno")})
+    if owner is not None:
+        found |= _made(source, owner, _MOST_STEPS)
+    handed = [each for each in (*call.args, *(word.value for word in call.keywords))]
+    if isinstance(call.func, ast.Name) and any(source.code(each).rsplit(".", 1)[-1] == "device" for each in handed):
+        found |= _uses(source, call.func.id)
+    return frozenset(found)
+
+
+def _made(source: Source, node: ast.AST, steps: int) -> set[int]:
+    """The lines that give an expression its value: of its names, and of what callers give to parameters."""
+    found: set[int] = set()
+    for name in [each for each in ast.walk(node) if isinstance(each, ast.Name)] if steps else ():
+        ways = source.scope_at(name).find(name.id)
+        for way in ways[1] if ways else ():
+            if isinstance(way.node, ast.arg):
+                for given in _given(source, way.node):
+                    found |= {given.lineno} | _made(source, given, steps - 1)
+            elif hasattr(way.node, "lineno"):
+                found |= set(range(way.node.lineno, way.node.lineno + 1))
+                value = way.value or getattr(way.node, "iter", None)
+                found |= _made(source, value, steps - 1) if value is not None else set()
+                found |= _returned(source, value, steps - 1) if isinstance(value, ast.Call) else set()
+    return found
+
+
+def _given(source: Source, parameter: ast.arg) -> list[ast.expr]:
+    """What the calls of this file give to a parameter of a function of it."""
+    function = source.parent(source.parent(parameter))
+    if not isinstance(function, ast.FunctionDef):
+        return []
+    names = [each.arg for each in function.args.args]
+    position = names.index(parameter.arg) if parameter.arg in names else None
+    calls = [each for each in source.nodes(ast.Call) if source.code(each.func).rsplit(".", 1)[-1] == function.name]
+    given = [argument(call, parameter.arg, position) for call in calls]
+    return [each for each in given if each is not None]
+
+
+def _returned(source: Source, call: ast.Call, steps: int) -> set[int]:
+    """The lines that make what a function of this file returns."""
+    found: set[int] = set()
+    for function in source.nodes(ast.FunctionDef):
+        if isinstance(call.func, ast.Name) and call.func.id == function.name:
+            for each in ast.walk(function):
+                if isinstance(each, ast.Return) and each.value is not None:
+                    found |= {each.lineno} | _made(source, each.value, steps)
+    return found
+
+
+def _uses(source: Source, name: str) -> set[int]:
+    """The lines of a function, or of a class's ``__init__``, that use its device."""
+    found: set[int] = set()
+    for function in source.nodes(ast.FunctionDef):
+        owner = source.method_class(function)
+        if function.name == name or (function.name == "__init__" and owner is not None and owner.name == name):
+            found |= {each.lineno for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == "device"}
+    return found
 
 
 def edits(source: Source, call: ast.Call) -> Iterator[tuple[str, Edit]]:

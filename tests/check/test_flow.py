@@ -35,6 +35,16 @@ MEETS = {
         """,
         [("factory-without-device", 3, 3)],
     ),
+    "the CPU is written down": (
+        """
+        class Net(nn.Module):
+            def forward(self, x):
+                y = torch.zeros_like(x, device="cpu")
+                z = torch.zeros(3, device=torch.device("cpu"))
+                return (x + y) * (x + z)
+        """,
+        [("factory-without-device", 3, 5), ("factory-without-device", 4, 5)],
+    ),
     "alias of torch": (
         """
         import torch as th

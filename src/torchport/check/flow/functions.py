@@ -30,7 +30,7 @@ from torchport.check.flow.values import (
     Value,
     flat,
 )
-from torchport.check.source import argument
+from torchport.check.source import argument, constant
 
 if TYPE_CHECKING:
     from torchport.check.flow.interpret import Interpreter
@@ -161,7 +161,8 @@ def _factory(
         tensors = [each for each in given if isinstance(each, Tensor)]
         device = tensors[0].device if tensors and "device" not in named else device
     drawn(run, node, named, device, frame)
-    origin = Origin(frame.source, node, "factory") if device == CPU and "device" not in named else None
+    said = "device" in named and not _says_cpu(frame, argument(node, "device"))
+    origin = Origin(frame.source, node, "factory") if device == CPU and not said else None
     dims = 0 if numbers else None if numbers is None else _dims(last, node)
     return Tensor(device, origin, numbers, dims=dims)
 
@@ -195,6 +196,13 @@ def _dims(last: str, node: ast.Call) -> int | None:
     return None
 
 
+def _says_cpu(frame: Frame, node: ast.expr | None) -> bool:
+    """Whether the CPU is written down: not a name, which may hold another device elsewhere."""
+    if isinstance(node, ast.Call) and frame.source.name(node.func) == "torch.device" and node.args:
+        node = node.args[0]
+    return bool(constant(node) == "cpu")
+
+
 def _is_number(node: ast.expr | None) -> bool:
     """An expression of numbers, as far as its form tells: ``1.0 / math.sqrt(d)``."""
     if isinstance(node, ast.BinOp):
@@ -204,7 +212,9 @@ def _is_number(node: ast.expr | None) -> bool:
 
 def _like(given: list[Value], named: dict[str, Value], node: ast.Call, frame: Frame) -> Value:
     if "device" in named:
-        return Tensor(read_device(named["device"], argument(node, "device"), frame))
+        place = argument(node, "device")
+        origin = Origin(frame.source, node, "factory") if _says_cpu(frame, place) else None
+        return Tensor(read_device(named["device"], place, frame), origin)
     first = given[0] if given else UNKNOWN
     if isinstance(first, (Tensor, Tree)):
         numbers = first.numbers if isinstance(first, Tensor) else None

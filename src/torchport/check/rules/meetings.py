@@ -11,7 +11,7 @@ from torchport.check.flow.analyse import assumed, events
 from torchport.check.flow.events import Event
 from torchport.check.rule import Change
 from torchport.check.rules.kinds import FACTORIES, LEGACY
-from torchport.check.source import Source, constant, parameters
+from torchport.check.source import Source, argument, constant, parameters
 from torchport.text import mark
 
 _NO_TENSOR = re.compile(r"model|net|loader|criterion|optim|loss|data|self|cls|config|args", re.IGNORECASE)
@@ -92,9 +92,15 @@ def factory_on(source: Source, node: ast.AST, device: str) -> tuple[Change, ...]
     if leaf is not None and made in _MOVED and constant(leaf.value) is True:  # what is moved would be no leaf
         return (changes.remove_argument(source, node, leaf), (end, end, f".to({device}).requires_grad_()"))
     last = _shaped(source, node)
+    above = source.parent(last)
+    if isinstance(above, ast.Attribute) and above.attr in ("to", "cpu"):  # it is brought back to the host on purpose
+        return ()
     if (made in _MOVED and leaf is None) or made in LEGACY or _is_host_type(source, last):
         end = source.span(last)[1]
         return ((end, end, f".to({device})"),)
+    said = argument(node, "device")
+    if said is not None:
+        return (changes.replace(source, said, device),)
     return (changes.add_argument(source, node, f"device={device}"),)
 
 
