@@ -70,7 +70,7 @@ def right_lines(source: Source, call: ast.Call) -> frozenset[int]:
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if owner is not None:
         found |= _made(source, owner, _MOST_STEPS)
-    handed = [each for each in (*call.args, *(word.value for word in call.keywords))]
+    handed = (*call.args, *(word.value for word in call.keywords))
     if isinstance(call.func, ast.Name) and any(source.code(each).rsplit(".", 1)[-1] == "device" for each in handed):
         found |= _uses(source, call.func.id)
     return frozenset(found)
