@@ -107,9 +107,12 @@ def _locked(resolved: Resolved, known: Table, chosen: Mirrors, offline: Path | N
     assert resolved.stack is not None
     try:
         return resolved, lock(resolved.stack, asked, known, uv=started, mirrors=chosen, offline=offline)
-    except NoSolution:
+    except NoSolution as error:
         # uv says which torch it would take, if it may choose.
-        other = free_torch(resolved.stack, asked, uv=started, mirrors=chosen, offline=offline)
+        try:
+            other = free_torch(resolved.stack, asked, uv=started, mirrors=chosen, offline=offline)
+        except NoSolution:
+            raise error from None
         again = replace(wanted, asked=(*wanted.asked, Asked("torch", f"torch=={other}", "(the other requirements)")))
         second = solve(again, resolved.target, known)
         if second.stack is None or other == resolved.stack.torch:

@@ -24,11 +24,12 @@ def solve(wanted: Wanted, target: Target, table: Table) -> Resolved:
     backends = [build for build in table.builds if (build.backend == CPU) == (target.cuda == CPU)]
     candidates = [judge(build, wanted, target, table) for build in backends]
     notes: list[Reason] = []
-    if wanted.api and not any(not each.reasons for each in candidates):
-        lifted = [_without(each, "api") for each in candidates]
+    gone = [gate for gate in wanted.api if gate.gone]
+    if gone and all(each.reasons for each in candidates):
+        lifted = [_lifted(each) for each in candidates]
         if any(not each.reasons for each in lifted):
             candidates = lifted
-            notes = [reason("api-lifted", **_gate(gate.name, gate.place, gate.since, gate.gone)) for gate in wanted.api]
+            notes = [reason("api-lifted", name=gate.name, place=gate.place, gone=gate.gone) for gate in gone]
     left = sorted((each for each in candidates if not each.reasons), key=lambda each: _key(each, wanted, target))
     rejected = tuple(
         Rejected(each.build.torch, each.build.backend, each.reasons) for each in candidates if each.reasons
@@ -103,13 +104,10 @@ def _down(parts: Iterable[int]) -> tuple[int, ...]:
     return tuple(-part for part in parts)
 
 
-def _without(candidate: Candidate, kind: str) -> Candidate:
-    return replace(candidate, reasons=tuple(each for each in candidate.reasons if each.kind != kind))
-
-
-def _gate(name: str, place: str, since: str | None, gone: str | None) -> dict[str, str]:
-    given = {"name": name, "place": place, "since": since, "gone": gone}
-    return {key: value for key, value in given.items() if value}
+def _lifted(candidate: Candidate) -> Candidate:
+    """A candidate as if the project did not use what torch took away; what is not there yet stays a reason."""
+    kept = tuple(each for each in candidate.reasons if each.kind != "api" or "gone" not in dict(each.values))
+    return replace(candidate, reasons=kept)
 
 
 def _why(
