@@ -64,8 +64,10 @@ def main(words: Sequence[str] | None = None) -> int:
     return int(changed and not asked.write)
 
 
-def pip(*words: str) -> str:
+def pip(*words: str, may_fail: bool = False) -> str:
     done = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True, check=False)
+    if done.returncode and not may_fail:
+        raise SystemExit(f"pip {words[0]} {words[-1]}: {done.stderr.strip()}")
     return done.stdout
 
 
@@ -78,7 +80,7 @@ def available(name: str, processor: str) -> dict[str, list[str]]:
     """The Pythons for which each version has a wheel: by the files, not by what the metadata claims."""
     found: dict[str, list[str]] = {}
     for python in PYTHONS:
-        said = pip("index", "versions", name, "--python-version", python, *platform_words(processor))
+        said = pip("index", "versions", name, "--python-version", python, *platform_words(processor), may_fail=True)
         match = re.search(r"Available versions: (.*)", said)
         for version in match[1].split(", ") if match else ():
             found.setdefault(version.strip(), []).append(python)

@@ -133,16 +133,23 @@ def _target(target: Target) -> str:
 
 def _thrown_out(rejected: Sequence[Rejected]) -> list[str]:
     """One line for each kind of reason, by the first reason of each build."""
-    groups: dict[tuple[str, str], list[Rejected]] = {}
+    groups: dict[str, list[Rejected]] = {}
+    oldest = _oldest_driver(rejected)
     for each in rejected:
         first = each.reasons[0]
-        said = words.rejected(first.kind, dict(first.values))
-        groups.setdefault((first.kind, said), []).append(each)
+        kind = "drivers" if oldest and first.kind == "driver" else first.kind
+        groups.setdefault(words.rejected(kind, {**dict(first.values), "oldest": oldest}), []).append(each)
     lines = []
-    for (_kind, said), builds in sorted(groups.items(), key=lambda item: -len(item[1])):
+    for said, builds in sorted(groups.items(), key=lambda item: -len(item[1])):
         count = ngettext("{count} build", "{count} builds", len(builds)).format(count=len(builds))
         lines.append(f"{count}: {said}  ({_span(builds)})")
     return lines[:_SHOWN]
+
+
+def _oldest_driver(rejected: Sequence[Rejected]) -> str:
+    """The least that any build out for its driver wants; "" where all want the same."""
+    wanted = {dict(each.reasons[0].values)["need"] for each in rejected if each.reasons[0].kind == "driver"}
+    return min(wanted, key=_numbers) if len(wanted) > 1 else ""
 
 
 def _passed_over(resolved: Resolved, stack: Stack) -> list[str]:
