@@ -174,6 +174,8 @@ def test_no_choice_breaks_what_the_table_says() -> None:
         (("torch==2.8.0",), "12.1", ["2.8.0+cu126 cuda", "2.5.1+cu121 torch"]),
         (("torch==2.8.0",), "11.8", ["2.8.0+cu126 cuda", "2.7.1+cu118 torch"]),
         (("torch==2.99.0",), None, ["2.14.1+cu126 torch"]),
+        (("torch==0.4.1.post2",), None, ["1.12.0+cu116 torch"]),
+        (("torch==2.3.9",), None, ["2.4.0+cu121 torch"]),
         (("torch", "torchvision==0.1"), None, ["2.14.1+cu126 torchvision"]),
     ],
 )

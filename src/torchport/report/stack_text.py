@@ -17,6 +17,7 @@ from torchport.text import _, ngettext
 
 _NAME_CELLS = 10
 _SHOWN = 8
+_SHOWN_REASONS = 3  # of one offer
 
 
 def render(locked: Locked, *, width: int = 100, color: bool = False) -> str:
@@ -198,7 +199,11 @@ def _never_built(resolved: Resolved) -> str:
 def _offer(near: Nearest) -> str:
     stack = near.stack
     what = f"torch {stack.torch}+{stack.backend}, Python {stack.python}"
-    return f"{what}: {', '.join(words.instead(each) for each in near.instead)}"
+    given_up = [words.instead(each) for each in near.instead]
+    if len(given_up) > _SHOWN_REASONS:
+        more = len(given_up) - _SHOWN_REASONS
+        given_up = [*given_up[:_SHOWN_REASONS], _("and {count} more").format(count=more)]
+    return f"{what}: {', '.join(given_up)}"
 
 
 def _skipped(resolved: Resolved) -> Iterator[Table]:

@@ -66,7 +66,9 @@ NOTES: dict[str, str] = {
     "uploaded": mark("torch {torch} was uploaded again under the same version ({dates}): only the hash tells which"),
     "constraint": mark("torch {torch} was compiled against NumPy 1, so {requirement} is asked for, too"),
     "builds": mark('{folders} has to be compiled: TORCH_CUDA_ARCH_LIST="{codes}", with a toolkit of the same CUDA'),
-    "api-holds": mark("{place} uses {name}, {bound}: other torches were left out for it"),
+    "api-holds": mark(
+        "{place} uses {name}, {bound}: newer torches were left out for it. `torchport check --fix` may replace it"
+    ),
     "api-lifted": mark(
         "{place} uses {name}, {bound}: no torch that fits has it. `torchport check --fix` may replace it"
     ),

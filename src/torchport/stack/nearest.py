@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from torchport.resolved import Target, Wanted
@@ -10,6 +11,7 @@ from torchport.stack.releases import Table, cuda_of, numbers
 from torchport.stack.versions import admits, requirement
 
 _MOST = 3
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
 _DRIVER = {"driver", "driver-ptx"}
 
 
@@ -24,9 +26,12 @@ def nearest(candidates: Sequence[Candidate], wanted: Wanted, target: Target, tab
         if kinds <= {*WISHES, *_DRIVER}:
             groups.setdefault(kinds, []).append(each)
 
-    def distance(each: Candidate) -> tuple[int, tuple[int, int], tuple[int, ...]]:
-        newest_first = tuple(-part for part in numbers(each.build.torch))
-        return (_releases_off(each, wanted, table), _cuda_off(each, wanted, target), newest_first)
+    def distance(each: Candidate) -> tuple[object, ...]:
+        build = each.build
+        newest_first = tuple(-part for part in numbers(build.torch)), tuple(-part for part in cuda_of(build.backend))
+        plain = build.index(target.platform.rpartition("-")[2]) is None
+        off = _releases_off(each, wanted, table), _cuda_off(each, wanted, target)
+        return (*off, newest_first[0], not plain, newest_first[1])
 
     smallest = [group for kinds, group in groups.items() if not any(other < kinds for other in groups)]
     chosen = [min(group, key=distance) for group in smallest]
@@ -44,8 +49,11 @@ def _releases_off(each: Candidate, wanted: Wanted, table: Table) -> int:
     meant = [
         place for place, version in enumerate(versions) if all(_admits_release(one, version) for one in specifiers)
     ]
+    if not meant:  # a release that the table does not have: where it would stand
+        named = [numbers(found[0]) for one in specifiers for found in _VERSION.finditer(one)]
+        meant = [sum(numbers(version) < one for version in versions) for one in named] or [len(versions)]
     place = versions.index(each.build.torch)
-    return min((abs(place - other) for other in meant), default=len(versions) - place)
+    return min(abs(place - other) for other in meant)
 
 
 def _admits_release(specifiers: str, version: str) -> bool:

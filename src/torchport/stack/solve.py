@@ -37,7 +37,7 @@ def solve(wanted: Wanted, target: Target, table: Table) -> Resolved:
     if not left:
         near = tuple(
             Nearest(stack_of(each, wanted, target, table), each.reasons)
-            for each in nearest(candidates, wanted, target, table)
+            for each in nearest([_lifted(each) for each in candidates], wanted, target, table)
         )
         return Resolved(wanted, target, None, (), _target_notes(target), rejected, near)
     best = left[0]
@@ -152,9 +152,9 @@ def _notes(
     build = best.build
     if build.backend != CPU:
         yield from _gpu_notes(best, stack, target, table)
-    held = {each.values for one in candidates for each in one.reasons if each.kind == "api"}
-    if held and all(each.kind != "api" for each in best.reasons):
-        yield from (Reason("api-holds", values) for values in sorted(held))
+    newer = [each for each in candidates if numbers(each.build.torch) > numbers(build.torch)]
+    held = {each.values for one in newer for each in one.reasons if each.kind == "api"}
+    yield from (Reason("api-holds", values) for values in sorted(held))
     if build.release.uploaded:
         yield reason("uploaded", torch=build.torch, dates=", ".join(build.release.uploaded))
     for specifier, requirement in table.constraints:
