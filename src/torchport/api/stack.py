@@ -113,7 +113,7 @@ def _locked(resolved: Resolved, known: Table, chosen: Mirrors, offline: Path | N
             other = free_torch(resolved.stack, asked, uv=started, mirrors=chosen, offline=offline)
         except NoSolution:
             raise error from None
-        again = replace(wanted, asked=(*wanted.asked, Asked("torch", f"torch=={other}", "(the other requirements)")))
+        again = replace(wanted, asked=(*wanted.asked, Asked("torch", f"torch=={other}", "uv")))
         second = solve(again, resolved.target, known)
         if second.stack is None or other == resolved.stack.torch:
             raise
