@@ -24,6 +24,7 @@ def write(folder, text):
             '[tool.torchport]\nentry = "train.py"\nselect = ["C1"]\n[tool.torchport.run]\nshm = "8g"\n',
             Config(select=("C1",)),
         ),
+        ('[tool.torchport.mirrors]\npypi = "ustc"\n', Config(mirrors={"pypi": "ustc"})),
         (
             '[tool.torchport]\ntorch = "2.6"\nignore = []\nexclude = ["old"]\nbaseline = "known.json"\n',
             Config(torch="2.6", ignore=(), exclude=("old",), baseline="known.json"),

@@ -41,7 +41,7 @@ def test_inside_needs_torch_and_the_standard_library(path):
 
 
 @pytest.mark.parametrize(
-    "part", ["record.py", "hardware", "finding.py", "facts.py", "plan.py", "project.py", "survey.py"]
+    "part", ["record.py", "hardware", "finding.py", "facts.py", "plan.py", "resolved.py", "project.py", "survey.py"]
 )
 def test_nouns_need_the_standard_library(part):
     root = SOURCE / part

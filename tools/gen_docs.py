@@ -54,6 +54,7 @@ CONFIGURATION = {
     "exclude": "a list: files and folders that it does not read, by name or by the end of a path",
     "baseline": "the file of findings that it leaves out",
     "lang": "the language of messages, `en` or `zh`",
+    "mirrors": "a table of `pypi`, `torch`, `apt` and `registry`: an address, a folder or the name of a known mirror",
 }
 
 # What the files are called that hold a rule's examples; the first kind that it reads counts.

@@ -53,6 +53,7 @@ class Config:
     exclude: tuple[str, ...] | None = None
     baseline: str | None = None
     lang: str | None = None
+    mirrors: dict[str, str] | None = None
 
 
 def load(project: Path) -> Config:

@@ -30,9 +30,17 @@ class TorchFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class DriverFacts:
+    """NVIDIA's kernel driver: its ``version``, "580.95.05"."""
+
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """All that is known of one machine. ``gpus``: names or device files of real cards, empty for none."""
 
     host: HostFacts = HostFacts()
     torch: TorchFacts | None = None
     gpus: tuple[str, ...] | None = None
+    driver: DriverFacts | None = None

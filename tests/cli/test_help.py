@@ -5,7 +5,18 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "numpy", "rich", "jinja2", "torchport.api", "torchport.report", "torchport.launch", "torchport.check")
+HEAVY = (
+    "torch",
+    "numpy",
+    "rich",
+    "jinja2",
+    "torchport.api",
+    "torchport.report",
+    "torchport.launch",
+    "torchport.check",
+    "torchport.stack",
+    "packaging",
+)
 
 
 def torchport(*words, **environ):
@@ -15,7 +26,14 @@ def torchport(*words, **environ):
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["rehearse", "--help"], ["check", "--help"], ["explain", "--help"], ["--version"]],
+    [
+        ["--help"],
+        ["rehearse", "--help"],
+        ["check", "--help"],
+        ["stack", "--help"],
+        ["explain", "--help"],
+        ["--version"],
+    ],
     ids=" ".join,
 )
 def test_help_loads_nothing_that_takes_time(words):
@@ -48,6 +66,12 @@ def test_options_of_the_contract():
 def test_options_of_check():
     text = torchport("check", "--help").stdout
     names = "fix unsafe-fixes diff select ignore baseline write-baseline fail-on format output lang".split()
+    assert [name for name in names if f"  --{name} " not in text] == []
+
+
+def test_options_of_stack():
+    text = torchport("stack", "--help").stdout
+    names = "gpu driver cuda torch strict check offline format lang".split()
     assert [name for name in names if f"  --{name} " not in text] == []
 
 

@@ -13,6 +13,7 @@ from torchport.cli.check import check
 from torchport.cli.explain import explain
 from torchport.cli.migrate import migrate
 from torchport.cli.rehearse import rehearse
+from torchport.cli.stack import stack
 from torchport.cli.words import Group, language_option
 from torchport.text import mark, set_language
 
@@ -28,7 +29,7 @@ def torchport() -> None:
     pass
 
 
-for command in (check, rehearse, migrate, explain):
+for command in (check, rehearse, migrate, stack, explain):
     torchport.add_command(command)
 
 

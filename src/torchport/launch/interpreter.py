@@ -118,6 +118,22 @@ def probe(python: str) -> TorchFacts:
         ) from error
 
 
+INSTALLED = """
+import json
+from importlib import metadata
+print(json.dumps({each.metadata["Name"]: each.version for each in metadata.distributions() if each.metadata["Name"]}))
+"""
+
+
+def installed(python: str) -> dict[str, str] | None:
+    """The distributions in an interpreter with their versions, None where it does not answer."""
+    try:
+        answer = json.loads(run([python, "-I", "-c", INSTALLED]).stdout)
+    except (ProgramMissing, ProgramTimeout, ValueError):
+        return None
+    return {str(name): str(version) for name, version in answer.items()} if isinstance(answer, dict) else None
+
+
 def release(version: str) -> tuple[int, ...]:
     """The leading numbers of a version: "2.13.0+cpu" and "2.13.0a0" are (2, 13)."""
     return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

@@ -8,7 +8,8 @@ import re
 import socket
 from pathlib import Path
 
-from torchport.facts import HostFacts
+from torchport.facts import DriverFacts, HostFacts
+from torchport.process import ProgramMissing, ProgramTimeout, run
 
 
 def host() -> HostFacts:
@@ -25,6 +26,29 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def driver(root: Path = Path("/"), program: str = "nvidia-smi") -> DriverFacts | None:
+    """NVIDIA's driver, None where there is none: the kernel module says its version; where that is hidden, its tool."""
+    try:
+        text = (root / "proc/driver/nvidia/version").read_text(errors="replace")
+    except OSError:
+        try:
+            text = run([program, "--query-gpu=driver_version", "--format=csv,noheader"], timeout_s=20).stdout
+        except (ProgramMissing, ProgramTimeout):
+            return None
+    match = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", text)
+    return DriverFacts(match[1]) if match else None
+
+
+def capability(program: str = "nvidia-smi") -> str | None:
+    """The compute capability of the first card, as NVIDIA's tool tells it, None where it does not: "8.9"."""
+    try:
+        text = run([program, "--query-gpu=compute_cap", "--format=csv,noheader"], timeout_s=20).stdout
+    except (ProgramMissing, ProgramTimeout):
+        return None
+    match = re.match(r"\s*(\d+\.\d)\s*$", text.splitlines()[0]) if text.strip() else None
+    return match[1] if match else None
 
 
 def real_gpus(root: Path = Path("/")) -> tuple[str, ...]:
