@@ -22,9 +22,9 @@ from torchport.api.rehearse import Request as Rehearsal
 from torchport.api.rehearse import rehearse
 from torchport.check.rewrite import rewrite
 from torchport.migrate import loop
-from torchport.migrate.adopt import adopt, said
+from torchport.migrate.adopt import adopt
 from torchport.migrate.apply import Busy, Edited, apply, recover
-from torchport.migrate.loop import Migration
+from torchport.migrate.loop import Migration, said
 from torchport.migrate.recipe import Launch, Runner
 from torchport.migrate.recipes import chosen
 from torchport.migrate.tree import Tree, copy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from torchport.finding import Severity
-from torchport.migrate.loop import Migration, failed
+from torchport.migrate.loop import Migration, failed, said
 from torchport.migrate.recipe import Launch, Recipe, Runner, Unsuited, Variant
 from torchport.migrate.tree import Tree
 from torchport.migrated import Adopted, Proof, losses
@@ -86,13 +86,3 @@ def _held(recipe: Recipe, tree: Tree, run: Runner, on_gpu: tuple[Run, Run], on_c
     except Unsuited as reason:
         return Adopted(name, str(reason), gpu, cpu)
     return Adopted(name, "", gpu, cpu, proven.proof, proven.note)
-
-
-def said(run: Run) -> str:
-    """The error of the first rank that has one, in one line."""
-    for record in run.records:
-        error = (record.exit or {}).get("error")
-        if isinstance(error, dict):
-            lines = str(error.get("message")).splitlines() or [""]
-            return f"{error.get('type')}: {lines[0]}, {error.get('site') or ''}".rstrip(", ")
-    return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -142,6 +143,16 @@ def failed(run: Run) -> bool:
 def device_rules() -> list[LoadedRule]:
     """The rules about devices, and about what is gone, whose repairs belong to a migration."""
     return _rules((*_GROUPS, *_GONE))
+
+
+def said(run: Run) -> str:
+    """The error of the first rank that has one, in one line."""
+    for record in run.records:
+        error = (record.exit or {}).get("error")
+        if isinstance(error, dict):
+            lines = re.sub(r"\x1b\[[\d;]*m", "", str(error.get("message"))).splitlines() or [""]
+            return f"{error.get('type')}: {lines[0]}, {error.get('site') or ''}".rstrip(", ")
+    return ""
 
 
 def _rules(groups: tuple[str, ...]) -> list[LoadedRule]:

@@ -93,6 +93,7 @@ from torchport.check.rules.training import is_managed
 from torchport.check.source import Source, argument
 from torchport.migrate import ranks
 from torchport.migrate.imports import behind_imports, named
+from torchport.migrate.loop import said
 from torchport.migrate.models import Model, trained
 from torchport.migrate.recipe import Launch, Proven, Recipe, Runner, Unsuited, Variant
 from torchport.migrate.training import Training, read_program, trainings
@@ -221,7 +222,7 @@ def prove(tree: Tree, run: Runner) -> Proven:
         tree.restore(state)
     for done in (one, two):
         if done.exit_code not in (0, 1):
-            raise Unsuited(_("its ranks do not run: {what}").format(what=_said(done)))
+            raise Unsuited(_("its ranks do not run: {what}").format(what=said(done)))
     proof = Proof(_means(one), _means(two))
     draws = any(record.draws for record in one.records)
     if not proof.within(_DRAWS if draws else _SUMS):
@@ -254,15 +255,6 @@ def _without_dropout(tree: Tree) -> bool:
 def _means(run: Run) -> tuple[float, ...]:
     traces = [losses([record]) for record in run.records]
     return tuple(sum(step) / len(step) for step in zip(*traces, strict=False))
-
-
-def _said(run: Run) -> str:
-    errors = [each.message for each in run.findings if each.severity.value == "error"]
-    for record in run.records:
-        error = (record.exit or {}).get("error")
-        if isinstance(error, dict):
-            return f"{error.get('type')}: {str(error.get('message')).splitlines()[:1]}"
-    return errors[0] if errors else str(run.exit_code)
 
 
 META = Recipe("ddp", mark("one process for each GPU"), variants, prove=prove)
