@@ -36,6 +36,17 @@ FAULTS = {
         "factory",
         "y = torch.zeros(3, device=device)",
     ),
+    "what it was computed from": (
+        """
+        def f(x):
+            y = torch.arange(3)
+            z = torch.cat([y, y])
+            return x + z
+        """,
+        ("R101", 4, [cpu("z", 3, by="cat", root=2, root_by="torch.arange"), gpu("x")]),
+        "factory at its root",
+        "y = torch.arange(3, device=device)",
+    ),
     "random numbers are moved": (
         """
         def f(x):
@@ -270,7 +281,8 @@ def observation(id, line, tensors):
     def site(number):
         return Site("train.py", number + FIRST - 1, "f") if number else None
 
-    told = [{**each, "born": site(each["born"]), "argument": "self"} for each in tensors]
+    places = ("born", "root")
+    told = [{**each, **{name: site(each.get(name)) for name in places}, "argument": "self"} for each in tensors]
     return Observation(1, id, "error", site(line), {"tensors": told, "offender": 0 if told else None}, 0)
 
 

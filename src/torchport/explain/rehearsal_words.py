@@ -156,6 +156,7 @@ def _evidence(observation: Observation) -> Iterator[Evidence]:
             name = _tensor(tensor, origin=False)
             for text, place, maker in (
                 (mark("{name} was made by {maker}"), tensor.get("born"), tensor.get("born_by")),
+                (mark("{name} was computed from what {maker} made"), tensor.get("root"), tensor.get("root_by")),
                 (mark("{name} was moved by {maker}"), tensor.get("moved"), tensor.get("moved_by")),
             ):
                 if isinstance(place, Site) and place != observation.site:

@@ -39,3 +39,15 @@ def test_other_tensors_belong_to_none():
         torch.ones(3, device="cuda") + torch.ones(3)
         (seen,) = session.machine.faults.seen.values()
     assert [tensor["built"] for tensor in seen.fields["tensors"]] == [[], []]
+
+
+def test_what_a_tensor_was_computed_from():
+    with virtual_cuda() as session:
+        start = torch.ones(3)  # ROOT
+        longer = torch.cat([start * 2, start])
+        torch.ones(6, device="cuda") + longer
+        (seen,) = session.machine.faults.seen.values()
+    tensor = seen.fields["tensors"][seen.fields["offender"]]
+    assert tensor["root_by"] == "torch.ones"
+    assert "# ROOT" in Path(__file__).read_text(encoding="utf-8").splitlines()[tensor["root"][1] - 1]
+    assert tensor["born"][1] == tensor["root"][1] + 1

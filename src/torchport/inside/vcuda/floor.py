@@ -131,6 +131,8 @@ class Floor(TorchDispatchMode):
 
     def inherit(self, source: Any, result: Any) -> None:
         """A host result remembers where its first operand came from."""
+        if source.__class__ is list and source:  # cat, stack
+            source = source[0]
         if (
             source.__class__ is _Tensor
             and result.__class__ is _Tensor

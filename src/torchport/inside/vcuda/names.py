@@ -66,6 +66,7 @@ def _tensor(operand: Operand, frames: list[FrameType]) -> dict[str, Any]:
     origin = tag.birth if tag is not None else None
     here = (frames[0].f_code, frames[0].f_lineno) if frames else None
     made = birth(tag, here) if tag is not None else (None, None)
+    root = origin.root if origin is not None and origin.root is not None and origin.root[0] != made[0] else (None, None)
     return {
         "name": name,
         "device": device_name(operand.device),
@@ -75,6 +76,8 @@ def _tensor(operand: Operand, frames: list[FrameType]) -> dict[str, Any]:
         "kind": origin.kind if origin else None,
         "born": made[0],
         "born_by": made[1],
+        "root": root[0],
+        "root_by": root[1],
         "built": origin.built if origin is not None and _of_module(operand.tensor, origin) else [],
         "moved": tag.moved if tag else None,
         "moved_by": (tag.moved_by or None) if tag else None,

@@ -23,7 +23,7 @@ storage_of = torch._C.TensorBase.untyped_storage  # not the attribute of a subcl
 class Origin:
     """Where a storage came from, and what it is used for (set when an optimizer claims it)."""
 
-    __slots__ = ("built", "kind", "module", "op", "parent", "place")
+    __slots__ = ("built", "kind", "module", "op", "parent", "place", "root")
 
     def __init__(self, place: Place | None, op: str) -> None:
         self.place = place
@@ -32,11 +32,13 @@ class Origin:
         self.module: str | None = None
         self.built: list[Place] = []  # where the objects are made in whose __init__ this happened, innermost first
         self.parent: tuple[Place | None, str] | None = None  # place and maker of what a host result was made from
+        self.root: tuple[Place | None, str] | None = None  # and of what all that came from
 
 
 def descend(origin: Origin, source: Origin) -> None:
     """Says that ``origin`` was computed from ``source``: from its place, or from where that came if it is the same."""
     origin.parent = source.parent if source.place == origin.place else (source.place, source.op)
+    origin.root = source.root or (source.place, source.op)
 
 
 class Tag:

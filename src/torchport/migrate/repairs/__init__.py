@@ -22,7 +22,7 @@ from torchport.migrate.repairs import (
     ranks,
     use,
 )
-from torchport.migrate.repairs.sites import at_line, offender
+from torchport.migrate.repairs.sites import at_line, offender, rooted
 from torchport.migrate.tree import Tree
 from torchport.record import Observation
 
@@ -76,11 +76,12 @@ def identity(observation: Observation, tree: Tree) -> str:
 
 def propose(observation: Observation, tree: Tree, tried: set[tuple[str, str]]) -> Proposal | None:
     """The first repair that knows what to do and was not tried before for that fault."""
-    name, place = identity(observation, tree), joined(observation, tree)
-    for kind, repair in REPAIRS:
-        if (kind, name) in tried:
-            continue
-        found = repair(place, tree)
-        if found is not None and found[1]:
-            return Proposal(kind, found[0], tuple(found[1]), observation, name)
+    name, seen = identity(observation, tree), joined(observation, tree)
+    for at_root in (True, False):  # what it was computed from goes first: there the user would move it
+        place = rooted(seen) if at_root else seen
+        for kind, repair in REPAIRS if place is not None else ():
+            kind = f"{kind} at its root" if at_root else kind
+            found = repair(place, tree) if place is not None and (kind, name) not in tried else None
+            if found is not None and found[1]:
+                return Proposal(kind, found[0], tuple(found[1]), observation, name)
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from torchport.check.rules.meetings import name_for_all
@@ -30,6 +31,16 @@ def born(observation: Observation) -> Site | None:
     """Where the offender was made."""
     site = offender(observation).get("born")
     return site if isinstance(site, Site) else None
+
+
+def rooted(observation: Observation) -> Observation | None:
+    """The fault as if the offender were what it was computed from, where that was made elsewhere on the host."""
+    wrong, index = offender(observation), observation.fields.get("offender")
+    if not isinstance(wrong.get("root"), Site) or wrong.get("device") != "cpu":
+        return None
+    root = {**wrong, "born": wrong["root"], "born_by": wrong.get("root_by")}
+    tensors = [root if number == index else each for number, each in enumerate(observation.fields["tensors"])]
+    return replace(observation, fields={**observation.fields, "tensors": tensors})
 
 
 def at_line(source: Source, line: int, kind: type[ast.AST]) -> Iterator[Any]:
