@@ -9,10 +9,15 @@ from typing import NoReturn
 import click
 
 from torchport import __version__
+from torchport.cli.attach import attach
 from torchport.cli.check import check
 from torchport.cli.explain import explain
+from torchport.cli.logs import logs
 from torchport.cli.migrate import migrate
+from torchport.cli.ps import ps
 from torchport.cli.rehearse import rehearse
+from torchport.cli.run import run
+from torchport.cli.stop import stop
 from torchport.cli.words import Group, language_option
 from torchport.text import mark, set_language
 
@@ -28,7 +33,7 @@ def torchport() -> None:
     pass
 
 
-for command in (check, rehearse, migrate, explain):
+for command in (check, rehearse, migrate, run, ps, logs, attach, stop, explain):
     torchport.add_command(command)
 
 
