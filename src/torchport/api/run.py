@@ -16,7 +16,7 @@ from torchport.config import Config
 from torchport.facts import Card, Facts
 from torchport.launch import cards as cards_of
 from torchport.launch import interpreter, machine
-from torchport.launch.cards import CardsBusy, Taken
+from torchport.launch.cards import CardsBusy, CardsMissing, Taken
 from torchport.launch.engines import ENGINES
 from torchport.launch.job import carry_out
 from torchport.launch.keeper import start_keeper, with_cards
@@ -84,7 +84,7 @@ def prepare(request: Request, *, folder: Path, environ: Mapping[str, str], now: 
     """Everything but the start: nothing is written, locked or started.
 
     Raises ProgramError, ConfigError and Conflict for what the user wrote, InterpreterError and ProgramMissing for
-    what is not installed, CardsUnknown, CardsBusy and NotReady for what this machine cannot do now.
+    what is not installed, CardsUnknown, CardsMissing, CardsBusy and NotReady for what this machine cannot do now.
     """
     program = _program(request, folder)
     if program.kind == "notebook":
@@ -100,6 +100,7 @@ def prepare(request: Request, *, folder: Path, environ: Mapping[str, str], now: 
     facts = _facts(request, program, project, settings, folder, environ)
     plan = _plan(request, program, project, settings, facts, folder, environ)
     usable = cards_of.allowed(facts.cards or (), environ.get("CUDA_VISIBLE_DEVICES"))
+    _enough(request.gpus or 0, usable, facts, environ)
     found: tuple[Problem, ...] = ()
     if request.preflight:
         needs = Needs(entry, (settings.run.data,) if settings.run.data else (), settings.run.ports)
@@ -108,7 +109,6 @@ def prepare(request: Request, *, folder: Path, environ: Mapping[str, str], now: 
             raise NotReady(found)
     busy = None
     if request.gpus:
-        _enough(request.gpus, usable, facts, environ)
         try:
             plan = _with_free(plan, usable)
         except CardsBusy as error:
@@ -199,19 +199,14 @@ def _enough(wanted: int, usable: tuple[Card, ...], facts: Facts, environ: Mappin
     if len(usable) >= wanted:
         return
     if not facts.cards:
-        raise NotReady(
-            (
-                Problem(
-                    _("--gpus {wanted}: this machine has no NVIDIA GPU, or no driver for it").format(wanted=wanted),
-                    _("Without --gpus the program runs as by itself; --processes N starts N ranks on the CPU."),
-                ),
-            )
+        raise CardsMissing(
+            _("--gpus {wanted}: this machine has no NVIDIA GPU, or no driver for it").format(wanted=wanted)
+            + "\n    "
+            + _("Without --gpus the program runs as by itself; --processes N starts N ranks on the CPU.")
         )
     visible = environ.get("CUDA_VISIBLE_DEVICES")
     where = _("this machine has {count}") if visible is None else _("CUDA_VISIBLE_DEVICES={visible} leaves {count}")
-    raise NotReady(
-        (Problem(f"--gpus {wanted}: " + where.format(count=len(usable), visible=visible), _("Ask for fewer.")),)
-    )
+    raise CardsMissing(f"--gpus {wanted}: " + where.format(count=len(usable), visible=visible))
 
 
 def _alone(plan: Plan, program: Program, entry: Path | None, project: Project) -> tuple[Problem, ...]:

@@ -108,7 +108,7 @@ def run(detach: bool, dry_run: bool, form: str, **asked: Any) -> int:
     # Here and not above: the help has to come at once.
     from torchport.api.run import Conflict, NotReady, Request, prepare
     from torchport.config import ConfigError
-    from torchport.launch.cards import CardsBusy, CardsUnknown
+    from torchport.launch.cards import CardsBusy, CardsMissing, CardsUnknown
     from torchport.launch.interpreter import InterpreterError
     from torchport.launch.program import ProgramError
     from torchport.process import ProgramMissing
@@ -126,7 +126,7 @@ def run(detach: bool, dry_run: bool, form: str, **asked: Any) -> int:
         return refuse(str(error), 2)
     except (InterpreterError, ProgramMissing) as error:
         return refuse(str(error), 3)
-    except CardsUnknown as error:
+    except (CardsUnknown, CardsMissing) as error:
         return refuse(str(error), _NOT_READY)
     except CardsBusy as error:
         from torchport.report.cards_text import busy

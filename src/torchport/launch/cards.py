@@ -36,6 +36,10 @@ class CardsUnknown(Exception):
     """The driver cannot be asked."""
 
 
+class CardsMissing(Exception):
+    """The machine has fewer cards than are wanted, or shows fewer."""
+
+
 class CardsBusy(Exception):
     """Fewer cards are free than are wanted. ``cards`` are all that may be used, ``held`` says by index who has one."""
 

@@ -17,10 +17,11 @@ OLDEST_TORCH = (2, 4)
 # Runs in any Python from 3.5 on. It reads versions without importing torch, which would take seconds; which options
 # torchrun has is read from its source.
 PROBE = """
-import json, os, re, sys
+import os, sys
+sys.path[:] = [p for p in sys.path if p not in ("", os.getcwd())]
+import json, re
 facts = {"python_version": list(sys.version_info[:3]), "version": None, "cuda": None, "numpy_version": None}
 facts["torchrun"] = []
-sys.path[:] = [p for p in sys.path if p not in ("", os.getcwd())]
 try:
     from importlib import metadata, util
     found = util.find_spec("torch")
@@ -123,7 +124,7 @@ def probe(python: str) -> TorchFacts:
             answer["version"],
             answer["cuda"],
             answer["numpy_version"],
-            tuple(answer["torchrun"]),
+            tuple(answer.get("torchrun", ())),
         )
     except (ValueError, LookupError, TypeError) as error:
         words = (output.stderr or output.stdout).strip().splitlines()[-1:] or [f"exit code {output.code}"]
