@@ -33,9 +33,12 @@ class TorchFacts:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process that computes on a card. ``user`` and ``command`` are None where the system does not tell."""
+    """A process that computes on a card. What the system does not tell is None.
 
-    pid: int
+    A run that has taken the card and may not compute on it yet has no ``pid``, and its folder as ``command``.
+    """
+
+    pid: int | None
     memory_bytes: int | None = None
     user: str | None = None
     command: str | None = None

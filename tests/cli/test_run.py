@@ -529,6 +529,9 @@ def test_only_cards_that_are_free(project, driver):
     assert torchport(project, "stop", shared.name).returncode == 0
     assert torchport(project, "stop", first.name).returncode == 0
     until(lambda: content(waiting / "logs" / "rank0.log") == "1\n")
+    given_up = detach(project, *CARDS, "1", "--wait", "train.py", env=env)
+    assert torchport(project, "stop", given_up.name).returncode == 0
+    assert ended(given_up)["reason"] == "stopped" and not content(given_up / "logs" / "rank0.log")
     assert torchport(project, "stop").returncode == 0
 
 

@@ -153,7 +153,7 @@ def run(
     place = new_run_folder(Path(plan.project), prepared.name, now)
     try:
         plan, taken = _take(plan, facts, environ, place, detach, prepared.busy is not None)
-    except CardsBusy:
+    except BaseException:  # Ctrl-C while it waits is one of them
         shutil.rmtree(place)
         raise
     write_json(place / "plan.json", plan)

@@ -99,11 +99,13 @@ def lines(
 
 
 def failure(folder: str) -> tuple[int | None, tuple[str, ...]] | None:
-    """(rank, its last words) of the rank that failed first in a run of several; None where none did.
+    """(rank, its last words) of the rank that failed first in a run of several; None where none did by itself.
 
     The rank is None where torchrun itself failed.
     """
     place = Path(folder)
+    if standing(place, time.time()).reason != "error":
+        return None
     failed = first_failure(place)
     rank = failed[0] if failed else None
     words = first_words(place, rank, rank_logs(place))

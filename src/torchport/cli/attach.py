@@ -39,7 +39,7 @@ def attach(name: str | None, last: int | None) -> int:
         return refuse(str(error), 2)
     except KeyboardInterrupt:
         print(file=sys.stderr)
-        return refuse(_("{name} goes on; torchport stop {name} ends it").format(name=run.name), 0)
+        return refuse(_("{name} goes on; torchport stop ends it").format(name=run.name), 0)
     if run.plan.launcher and run.code:
         show_failure(run.folder)
     refuse(how_it_ended(run), 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 from collections.abc import Iterable
@@ -41,7 +43,12 @@ class Shown:
 
         while True:
             last = self._ended.wait(_LOOK_EVERY_S)
-            show(((rank, settled(line)) for rank, line in self._growing.look(last=last)), self._world)
+            try:
+                show(((rank, settled(line)) for rank, line in self._growing.look(last=last)), self._world)
+            except BrokenPipeError:
+                # Whoever read the output has left: the run ends as any program does then.
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
             if last:
                 return
 
@@ -73,6 +80,8 @@ def how_it_ended(run: Standing) -> str:
     )
     words = {
         "finished": _("ended with exit code {code}"),
+        "hung": _("hung, exit code {code}"),
+        "timeout": _("ran out of time, exit code {code}"),
         "error": _("failed with exit code {code}{signal}"),
         "stopped": _("was stopped, exit code {code}{signal}"),
         "terminated": _("was asked to end by SIGTERM, exit code {code}{signal}"),

@@ -211,5 +211,5 @@ def _say_detached(folder: str, form: str) -> None:
         return
     name = shlex.quote(run.name)
     print(_("{name} runs without this terminal").format(name=run.name))
-    print(f"    torchport attach {name}    " + _("follow it; Ctrl-C leaves it running"))
+    print(f"    torchport attach {name}    " + _("follow it; Ctrl-C leaves it"))
     print(f"    torchport stop {name}      " + _("end it"))

@@ -134,7 +134,7 @@ def why_busy(card: Card) -> str | None:
 
 
 def _who(holder: Holder) -> str:
-    parts = [_("pid {pid}").format(pid=holder.pid) if holder.pid else None, holder.user, holder.command]
+    parts = [_("pid {pid}").format(pid=holder.pid) if holder.pid is not None else None, holder.user, holder.command]
     return ", ".join(part for part in parts if part)
 
 
@@ -210,7 +210,7 @@ def _lock(folder: Path, name: str, run: str | None, share: bool) -> int | str:
         os.close(lock)
         return _who(_reader(path))
     if run is not None:
-        note = {"pid": os.getpid(), "user": tree.user_name(os.getuid()), "run": run}
+        note = {"user": tree.user_name(os.getuid()), "run": run}
         os.ftruncate(lock, 0)
         os.pwrite(lock, json.dumps(note).encode(), 0)
     return lock
@@ -231,9 +231,9 @@ def _reader(path: Path) -> Holder:
     """Who says in a lock that it is theirs. Everybody may write there: it is shown and never trusted."""
     try:
         note = json.loads(path.read_bytes()[:4096])
-        return Holder(int(note["pid"]), None, str(note["user"]), str(note["run"]))
+        return Holder(None, None, str(note["user"]), str(note["run"]))
     except (OSError, ValueError, LookupError, TypeError):
-        return Holder(0, None, None, _("a run of torchport"))
+        return Holder(None, None, None, _("a run of torchport"))
 
 
 def _shared_folder(folder: Path) -> Path:

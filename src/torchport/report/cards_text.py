@@ -38,7 +38,7 @@ def _lines(cards: Sequence[Card]) -> Iterator[Text]:
 
 def _who(holder: Holder) -> str:
     size = binary_size(holder.memory_bytes) if holder.memory_bytes is not None else ""
-    parts = (f"pid {holder.pid}" if holder.pid else "", holder.user or "", size, holder.command or "")
+    parts = (f"pid {holder.pid}" if holder.pid is not None else "", holder.user or "", size, holder.command or "")
     return "  ".join(part for part in parts if part)
 
 

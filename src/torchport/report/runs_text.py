@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -61,7 +62,7 @@ def render(
     color: bool = False,
 ) -> str:
     """A line a run. ``whose`` also tells its user and its folder; ``hidden`` are (folder, pid, user) of others'."""
-    return set_in_lines(_parts(runs, hidden, older, whose), width=width, color=color)
+    return set_in_lines(_parts(runs, hidden, older, whose, width), width=width, color=color)
 
 
 def render_json(
@@ -84,7 +85,7 @@ def plain(run: Row) -> dict[str, Any]:
 
 
 def _parts(
-    runs: Sequence[Row], hidden: Sequence[tuple[str, int, str | None]], older: int, whose: bool
+    runs: Sequence[Row], hidden: Sequence[tuple[str, int, str | None]], older: int, whose: bool, width: int
 ) -> Iterator[Part]:
     if not runs and not hidden:
         yield line((_("nothing runs") if whose else _("no run yet"), ""))
@@ -92,7 +93,7 @@ def _parts(
     if older:
         yield line((ngettext("{count} older run", "{count} older runs", older).format(count=older), QUIET))
     if runs:
-        yield _table(runs, whose)
+        yield _table(runs, whose, width)
     for run in runs:
         if whose:
             yield line((f"{run.name}  {run.folder}", QUIET))
@@ -104,28 +105,31 @@ def _parts(
         yield line((_("pid {pid}, {user}: {folder}").format(pid=pid, user=user or "?", folder=folder), ""))
 
 
-def _table(runs: Sequence[Row], whose: bool) -> Table:
+def _table(runs: Sequence[Row], whose: bool, width: int) -> Table:
+    """The program takes what is left of the width, and is cut there."""
+    heads = [_("run"), *([_("user")] if whose else []), _("state"), _("time"), _("ranks"), _("cards")]
+    rows = [_cells(run, whose) for run in runs]
+    used = sum(max(cell_len(head), *(row[place].cell_len for row in rows)) + 2 for place, head in enumerate(heads))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column(_("run"), no_wrap=True)
-    if whose:
-        table.add_column(_("user"))
-    table.add_column(_("state"), no_wrap=True)
-    table.add_column(_("time"), justify="right")
-    table.add_column(_("ranks"), justify="right")
-    table.add_column(_("cards"))
-    table.add_column(_("program"), no_wrap=True, overflow="ellipsis")
-    for run in runs:
-        whom = [printable(run.user or "?")] if whose else []
-        table.add_row(
-            printable(run.name),
-            *whom,
-            _state(run),
-            _duration(run.seconds),
-            str(run.plan.processes),
-            ",".join(map(str, run.plan.cards)) or "-",
-            printable(" ".join(run.plan.argv)),
-        )
+    for head in heads:
+        table.add_column(head, no_wrap=True, justify="right" if head in (_("time"), _("ranks")) else "left")
+    table.add_column(_("program"), no_wrap=True)
+    for run, row in zip(runs, rows, strict=True):
+        program = Text(printable(" ".join(run.plan.argv)) + (" " + _("(rehearsal)") if run.plan.virtual else ""))
+        program.truncate(max(width - used, cell_len(_("program"))), overflow="ellipsis")
+        table.add_row(*row, program)
     return table
+
+
+def _cells(run: Row, whose: bool) -> list[Text]:
+    return [
+        Text(printable(run.name)),
+        *([Text(printable(run.user or "?"))] if whose else []),
+        _state(run),
+        Text(_duration(run.seconds)),
+        Text(str(run.plan.processes)),
+        Text(",".join(map(str, run.plan.cards)) or "-"),
+    ]
 
 
 def _state(run: Row) -> Text:
@@ -139,6 +143,9 @@ def _state(run: Row) -> Text:
         return Text(printable(name), _COLOURS.get(run.phase, ""))
     name = {
         "finished": _("finished"),
+        "ended": _("finished"),
+        "hung": _("hung"),
+        "timeout": _("timed out"),
         "stopped": _("stopped"),
         "terminated": _("terminated"),
         "interrupted": _("interrupted"),
@@ -146,7 +153,8 @@ def _state(run: Row) -> Text:
         "not started": _("not started"),
     }.get(run.reason or "", _("failed"))
     code = f" ({run.code})" if run.code else ""
-    return Text(name + code, "red" if run.code and run.reason == "error" else QUIET)
+    bad = run.code and run.reason not in ("finished", "ended", "stopped", "interrupted")
+    return Text(name + code, "red" if bad else QUIET)
 
 
 def _duration(seconds: float | None) -> str:
