@@ -2,7 +2,7 @@
 
 import pytest
 
-from torchport.config import Config, ConfigError, load
+from torchport.config import Config, ConfigError, RunConfig, load
 
 
 def write(folder, text):
@@ -22,7 +22,11 @@ def write(folder, text):
         ),
         (
             '[tool.torchport]\nentry = "train.py"\nselect = ["C1"]\n[tool.torchport.run]\nshm = "8g"\n',
-            Config(select=("C1",)),
+            Config(select=("C1",), run=RunConfig(shm="8g")),
+        ),
+        (
+            '[tool.torchport.run]\ndata = "data"\nports = [8888]\nenv = { EPOCHS = 3, MODE = "x" }\n',
+            Config(run=RunConfig(data="data", ports=(8888,), env=(("EPOCHS", "3"), ("MODE", "x")))),
         ),
         ('[tool.torchport.mirrors]\npypi = "ustc"\n', Config(mirrors={"pypi": "ustc"})),
         (
@@ -51,6 +55,8 @@ def test_no_file_is_no_configuration(tmp_path):
         ('[tool.torchport]\nlang = "fr"\n', ["lang = 'fr'", "en, zh"]),
         ('[tool.torchport]\nselect = "C1"\n', ["select = 'C1'", "a list"]),
         ("[tool.torchport]\nignore = [101]\n", ["ignore = [101]", "a list of texts"]),
+        ("[tool.torchport.run]\nports = [0]\n", ["ports = [0]", "from 1 to 65535"]),
+        ("[tool.torchport.run.env]\nX = true\n", ["env.X = True", "a text"]),
         ("[tool]\ntorchport = 3\n", ["[tool.torchport] is 3"]),
         ("[tool.torchport\n", ["pyproject.toml", "line 1"]),
     ],

@@ -41,6 +41,17 @@ class ConfigError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class RunConfig:
+    """[tool.torchport.run]: what a run finds and needs where it runs."""
+
+    data: str | None = None
+    outputs: str | None = None
+    env: tuple[tuple[str, str], ...] = ()
+    shm: str | None = None
+    ports: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What the project sets for all commands; None where it does not say."""
 
@@ -54,6 +65,7 @@ class Config:
     baseline: str | None = None
     lang: str | None = None
     mirrors: dict[str, str] | None = None
+    run: RunConfig = RunConfig()
 
 
 def load(project: Path) -> Config:
@@ -87,7 +99,34 @@ def load(project: Path) -> Config:
             )
         )
     table = {**table, **{name: _words(table, name, where) for name in ("select", "ignore", "exclude")}}
-    return Config(**{field.name: table.get(field.name) for field in fields(Config)})
+    plain = {field.name: table.get(field.name) for field in fields(Config) if field.name != "run"}
+    return Config(**plain, run=_run(table.get("run", {}), f"{path}: [tool.torchport.run]"))
+
+
+def _run(table: dict[str, Any], where: str) -> RunConfig:
+    """The table for runs: env holds texts and numbers, ports are numbers of ports."""
+    env, ports = table.get("env", {}), table.get("ports", [])
+    for name, value in env.items():
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise ConfigError(
+                _("{where} {key} = {value!r} should be {wanted}").format(
+                    where=where, key=f"env.{name}", value=value, wanted=_("a text")
+                )
+            )
+    for port in ports:
+        if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
+            raise ConfigError(
+                _("{where} {key} = {value!r} should be {wanted}").format(
+                    where=where, key="ports", value=ports, wanted=_("a list of ports, from 1 to 65535")
+                )
+            )
+    return RunConfig(
+        data=table.get("data"),
+        outputs=table.get("outputs"),
+        env=tuple((name, str(value)) for name, value in env.items()),
+        shm=table.get("shm"),
+        ports=tuple(ports),
+    )
 
 
 def _words(table: dict[str, Any], key: str, where: str) -> tuple[str, ...] | None:

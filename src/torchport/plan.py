@@ -105,12 +105,16 @@ class VirtualGpus:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One job. ``argv`` is the program, by ``kind`` a script, module or notebook, with its own arguments.
+    """One job. ``argv`` is the program, by ``kind`` a script, module or notebook, with its own arguments, or a
+    whole "command".
 
     ``python`` is the interpreter that runs it, ``folder`` the working directory, ``project`` the folder whose
     files are the user's, ``env`` what is set beside the inherited environment. ``processes`` counts ranks on
     a node; with ``launcher`` each gets the variables that torchrun sets, with ``local_rank_option`` also
-    --local-rank=K.
+    --local-rank=K. ``engine`` is a key of ``torchport.launch.engines.ENGINES``.
+
+    ``cards`` are the cards taken for it, by index; ``wait`` is true where it may wait for them, ``share`` where
+    others may compute on them too. ``grace_s`` is how long it may take to end after it was asked to.
     """
 
     argv: tuple[str, ...]
@@ -128,6 +132,12 @@ class Plan:
     timeout_s: float | None = None
     virtual: VirtualGpus | None = None
     record_path: str = "record.jsonl"
+    engine: str = "local"
+    cards: tuple[int, ...] = ()
+    wait: bool = False
+    share: bool = False
+    max_restarts: int = 0
+    grace_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,14 +53,16 @@ def start(
     folder: str,
     environ: Mapping[str, str],
     stdout: IO[bytes] | int | None = None,
+    stderr: IO[bytes] | int | None = None,
     apart: bool = False,
     own_group: bool = False,
+    keep: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Starts a program that goes on beside us.
 
-    It shares our terminal, but for ``stdout`` where that is given; ``apart`` sends its errors there too and
-    gives it nothing to read. With ``own_group`` the terminal's Ctrl-C does not reach it, and ``send`` reaches
-    its children. Raises ProgramMissing.
+    It shares our terminal, but for ``stdout`` and ``stderr`` where they are given; ``apart`` sends its errors to
+    ``stdout`` too and gives it nothing to read. With ``own_group`` the terminal's Ctrl-C does not reach it, and
+    ``send`` reaches its children. ``keep`` are open files that it holds open as well. Raises ProgramMissing.
     """
     try:
         return subprocess.Popen(
@@ -69,8 +71,9 @@ def start(
             env=dict(environ),
             stdin=subprocess.DEVNULL if apart else None,
             stdout=stdout,
-            stderr=subprocess.STDOUT if apart else None,
+            stderr=subprocess.STDOUT if apart else stderr,
             start_new_session=own_group,
+            pass_fds=keep,
         )
     except OSError as error:
         raise ProgramMissing(f"{argv[0]}: {error.strerror}") from error

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from torchport.launch.processes import Process
-from torchport.launch.supervise import supervise
+from torchport.launch.supervise import Manner, supervise
 
 # What a rank writes when it enters and leaves a collective.
 PRELUDE = """
@@ -69,7 +69,7 @@ def test_output_of_rank_0_is_ours_and_of_others_in_their_log(start, tmp_path, ca
 
 
 def test_output_can_go_elsewhere(start, capfd):
-    start("print('zero')", output=2)
+    start("print('zero')", manner=Manner(output=2))
     captured = capfd.readouterr()
     assert (captured.out, captured.err) == ("", "zero\n")
 

@@ -18,11 +18,11 @@ from torchport.launch import interpreter, machine
 from torchport.launch.engines.rehearse import Rehearse
 from torchport.launch.inside_copy import private_folder
 from torchport.launch.outcome import collect
-from torchport.launch.program import Program, parse
+from torchport.launch.program import Program, entry_of, parse
 from torchport.launch.run_folder import new_run_folder, state, write_json
-from torchport.launch.supervise import Ending, supervise
+from torchport.launch.supervise import Ending, Manner, supervise
 from torchport.plan import Plan, Run, VirtualGpus
-from torchport.project import Project, expects_launcher, find_project, module_file
+from torchport.project import Project, expects_launcher, find_project
 from torchport.record import Record
 
 
@@ -59,7 +59,7 @@ def rehearse(
     """
     started = time.time()
     program = parse(request.words, folder)
-    entry = _entry(program, folder)
+    entry = entry_of(program, folder)
     project = find_project(entry or folder, folder, Path.home())
     settings = config.load(project.root)
     plan = _plan(request, program, entry, project, settings, folder)
@@ -80,8 +80,7 @@ def rehearse(
         environ=environ,
         timeout_s=plan.timeout_s,
         started=lambda pid: write_json(place / "state.json", state(pid, started)),
-        output=output,
-        apart=apart,
+        manner=Manner(output=output, apart=apart),
     )
     records = collect(place, plan, facts, processes, ending)
     findings = rehearsal.findings(records)
@@ -104,14 +103,6 @@ def exit_code(ending: Ending, records: Sequence[Record], findings: Sequence[Find
     return int(any(finding.severity >= Severity.WARNING for finding in findings))
 
 
-def _entry(program: Program, folder: Path) -> Path | None:
-    """The file that runs, None for a module that lies elsewhere."""
-    if program.kind == "module":
-        return module_file(program.argv[0], folder)
-    path = folder / program.argv[0]
-    return (path / "__main__.py" if path.is_dir() else path).resolve()
-
-
 def _plan(
     request: Request,
     program: Program,
@@ -132,6 +123,7 @@ def _plan(
         python="",
         folder=str(folder),
         project=str(project.root),
+        engine="rehearse",
         gpus_per_node=gpus,
         processes=processes,
         launcher=program.processes is not None or processes > 1,

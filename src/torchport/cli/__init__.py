@@ -9,11 +9,16 @@ from typing import NoReturn
 import click
 
 from torchport import __version__
+from torchport.cli.attach import attach
 from torchport.cli.check import check
 from torchport.cli.explain import explain
+from torchport.cli.logs import logs
 from torchport.cli.migrate import migrate
+from torchport.cli.ps import ps
 from torchport.cli.rehearse import rehearse
+from torchport.cli.run import run
 from torchport.cli.stack import stack
+from torchport.cli.stop import stop
 from torchport.cli.words import Group, language_option
 from torchport.text import mark, set_language
 
@@ -29,7 +34,7 @@ def torchport() -> None:
     pass
 
 
-for command in (check, rehearse, migrate, stack, explain):
+for command in (check, rehearse, migrate, stack, run, ps, logs, attach, stop, explain):
     torchport.add_command(command)
 
 

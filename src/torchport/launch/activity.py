@@ -44,6 +44,14 @@ def lives(pid: int) -> bool:
         return False
 
 
+def born(pid: int) -> int | None:
+    """When a process was started, in ticks since the system was; None where the system does not tell."""
+    try:
+        return int(_fields(f"/proc/{pid}/stat")[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
 def _threads(pid: int) -> list[str]:
     try:
         return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]

@@ -14,11 +14,14 @@ from torchport.text import _
 OLDEST_PYTHON = (3, 10)
 OLDEST_TORCH = (2, 4)
 
-# Runs in any Python from 3.5 on. It reads versions without importing torch, which would take seconds.
+# Runs in any Python from 3.5 on. It reads versions without importing torch, which would take seconds; which options
+# torchrun has is read from its source.
 PROBE = """
-import json, os, sys
-facts = {"python_version": list(sys.version_info[:3]), "version": None, "cuda": None, "numpy_version": None}
+import os, sys
 sys.path[:] = [p for p in sys.path if p not in ("", os.getcwd())]
+import json, re
+facts = {"python_version": list(sys.version_info[:3]), "version": None, "cuda": None, "numpy_version": None}
+facts["torchrun"] = []
 try:
     from importlib import metadata, util
     found = util.find_spec("torch")
@@ -28,6 +31,8 @@ try:
             exec(file.read(), names)
         facts["version"] = str(names["__version__"])
         facts["cuda"] = names.get("cuda")
+        with open(os.path.join(os.path.dirname(found.origin), "distributed", "run.py")) as file:
+            facts["torchrun"] = sorted(set(re.findall('^ +"--([a-z-]+)",', file.read(), re.M)))
         facts["numpy_version"] = metadata.version("numpy")
 except Exception:
     pass
@@ -65,6 +70,15 @@ def choose(explicit: str | None, project: Path, folder: Path, environ: Mapping[s
         except InterpreterError as error:
             refusals.append(str(error))
     raise InterpreterError("\n".join(refusals))
+
+
+def environment(explicit: str | None, project: Path, folder: Path, environ: Mapping[str, str], own: str) -> TorchFacts:
+    """The interpreter whose environment a command runs in: the first there is, whatever is installed in it.
+
+    Raises InterpreterError for one that is named and does not answer.
+    """
+    candidates = [explicit] if explicit is not None else _candidates(project, folder, environ, own)
+    return probe(next(python for python in candidates if explicit is not None or Path(python).exists()))
 
 
 def usable(python: str) -> TorchFacts:
@@ -110,6 +124,7 @@ def probe(python: str) -> TorchFacts:
             answer["version"],
             answer["cuda"],
             answer["numpy_version"],
+            tuple(answer.get("torchrun", ())),
         )
     except (ValueError, LookupError, TypeError) as error:
         words = (output.stderr or output.stdout).strip().splitlines()[-1:] or [f"exit code {output.code}"]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Process:
     """One rank. ``env`` is set beside the inherited environment; without ``log_path`` it shares the terminal.
 
-    ``spec`` is the text of ``spec_path``, the file that tells the process what to run; it is written before
-    the start.
+    ``spec`` is the text of ``spec_path``, the file that tells the process what to run, if it needs one; it is
+    written before the start.
     """
 
     rank: int
@@ -18,5 +18,5 @@ class Process:
     env: tuple[tuple[str, str], ...]
     record_path: str
     log_path: str | None
-    spec_path: str
-    spec: str
+    spec_path: str | None = None
+    spec: str = ""

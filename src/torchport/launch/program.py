@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import NoReturn
 
-from torchport.project import nearest_files
+from torchport.project import module_file, nearest_files
 from torchport.text import _
 
 OTHER_LAUNCHERS = frozenset(
@@ -93,6 +93,14 @@ def parse(words: Sequence[str], folder: Path) -> Program:
             _("{launcher} is not followed: give the script itself, with --gpus N, or torchrun").format(launcher=first)
         )
     return _script(words, folder)
+
+
+def entry_of(program: Program, folder: Path) -> Path | None:
+    """The file that runs, None for a module that lies elsewhere."""
+    if program.kind == "module":
+        return module_file(program.argv[0], folder)
+    path = folder / program.argv[0]
+    return (path / "__main__.py" if path.is_dir() else path).resolve()
 
 
 def _script(words: Sequence[str], folder: Path) -> Program:

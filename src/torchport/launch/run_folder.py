@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import tempfile
 import time
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
+
+from torchport.launch.activity import born
+from torchport.launch.tree import user_name
+from torchport.plan import Plan, VirtualGpus
+from torchport.text import _
 
 HOME = ".torchport"
 LATEST = "latest"
@@ -21,12 +27,17 @@ class RunMissing(Exception):
 
 def new_run_folder(project: Path, name: str, started: float) -> Path:
     """Makes the folder of a new run; for a project that cannot be written, among temporary files."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(started))
-    title = f"{stamp}-{re.sub(r'[^A-Za-z0-9._-]+', '-', name)[:60] or 'run'}"
+    title = run_title(name, started)
     try:
         return _make(project, title)
     except OSError:
         return _make(Path(tempfile.mkdtemp(prefix="torchport-")), title)
+
+
+def run_title(name: str, started: float) -> str:
+    """What the folder of a run is called, unless another one of that second is."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(started))
+    return f"{stamp}-{re.sub(r'[^A-Za-z0-9._-]+', '-', name)[:60] or 'run'}"
 
 
 def home_folder(project: Path) -> Path:
@@ -78,10 +89,52 @@ def write_json(path: Path, value: Any) -> None:
         fresh.unlink(missing_ok=True)
 
 
-def state(pid: int, started: float) -> dict[str, Any]:
-    """What tells a later command whether the run still lives: pid, start time and the machine's boot."""
+def state(pid: int, started: float, phase: str = "running") -> dict[str, Any]:
+    """What tells a later command whether the run still lives.
+
+    ``pid`` is the job's first process, ``supervisor`` the one that watches it; ``born`` and ``supervisor_born``
+    are when the system started them, in its own ticks, since numbers of processes are used again.
+    """
+    return {
+        "pid": pid,
+        "started": started,
+        "boot": boot_id(),
+        "host": platform.node(),
+        "user": user_name(os.getuid()),
+        "phase": phase,
+        "born": born(pid),
+        "supervisor": os.getpid(),
+        "supervisor_born": born(os.getpid()),
+    }
+
+
+def boot_id() -> str | None:
+    """What the system calls the time since it was started."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
-        boot = None
-    return {"pid": pid, "started": started, "boot": boot}
+        return None
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a JSON file, None where there is none."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_plan(folder: Path) -> Plan:
+    """The plan in a run folder. Raises RunMissing where it cannot be read, or is of another version."""
+    document = read_json(folder / "plan.json")
+    if document is None:
+        raise RunMissing(_("{path}: there is no plan that can be read").format(path=folder / "plan.json"))
+    virtual = document.pop("virtual", None)
+    document["env"] = tuple((name, value) for name, value in document.get("env", ()))
+    for name in ("argv", "cards"):
+        document[name] = tuple(document.get(name, ()))
+    try:
+        return Plan(**document, virtual=VirtualGpus(**virtual) if virtual else None)
+    except TypeError as error:
+        raise RunMissing(f"{folder / 'plan.json'}: {error}") from error

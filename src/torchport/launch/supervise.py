@@ -8,8 +8,10 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from types import FrameType
 
 from torchport.launch.activity import Activity
 from torchport.launch.children import Children
@@ -29,13 +31,38 @@ AFTER_FAILURE_S = 3.0
 class Ending:
     """How a job ended. ``codes`` are the ranks' exit codes in order (negative: the signal).
 
-    ``reason`` is "ended", "failed" (a rank failed, and with it the job), "hung", "timeout" or "interrupted".
+    ``reason`` is "ended", "failed" (a rank failed, and with it the job), "hung", "timeout" or "interrupted", then
+    by ``signal``.
     """
 
     codes: tuple[int, ...]
     reason: str
     verdict: Verdict | None
     seconds: float
+    signal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a job is treated: the defaults are those of a rehearsal, which shares our terminal.
+
+    ``output`` and ``errors`` are file descriptors for rank 0 in place of ours, with ``apart`` the first for both.
+    ``own_group`` None gives several ranks groups of their own and leaves a single one in ours. ``keep`` are open
+    files that the job holds open too. ``stop_on`` are the signals that end the job, ``relay`` those that are only
+    passed on to it, by ``ask``. Once asked to end it has ``grace_s`` seconds, None for as long as it likes;
+    ``sweep`` then ends what it has left behind.
+    """
+
+    output: int | None = None
+    errors: int | None = None
+    apart: bool = False
+    own_group: bool | None = None
+    keep: tuple[int, ...] = ()
+    stop_on: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    relay: tuple[signal.Signals, ...] = ()
+    ask: Callable[[subprocess.Popen[bytes], signal.Signals], None] = send
+    grace_s: float | None = None
+    sweep: Callable[[], object] = lambda: None
 
 
 class _Rank:
@@ -76,41 +103,43 @@ def supervise(
     environ: Mapping[str, str],
     timeout_s: float | None = None,
     started: Callable[[int], None] = lambda pid: None,
-    output: int | None = None,
-    apart: bool = False,
+    manner: Manner = Manner(),
 ) -> Ending:
     """Runs the ranks and returns how they ended.
 
     A single rank stays in our process group, so that it reads the terminal as it would alone. Several get
-    groups of their own and a signal each; ``output`` is a file descriptor for rank 0 in place of our standard
-    output, and with ``apart`` of its errors too. Raises ProgramMissing where the interpreter cannot be started.
+    groups of their own and a signal each. Raises ProgramMissing where the interpreter cannot be started.
     """
     begin = time.monotonic()
     several = len(processes) > 1
+    if manner.own_group is None:
+        manner = replace(manner, own_group=several)
     ranks: list[_Rank] = []
     children = Children(Path(processes[0].record_path).parent)
-    with _signals() as caught:
+    with _signals(ranks, manner) as caught:
         try:
             for process in processes:
-                child = _start(process, folder, environ, several, output, apart)
+                child = _start(process, folder, environ, manner)
                 ranks.append(_Rank(process, child, time.monotonic(), follow=several))
             started(ranks[0].child.pid)
             reason, verdict = _watch(ranks, children, caught, begin, timeout_s)
         finally:
-            _stop(ranks, children, caught)
+            _stop(ranks, children, caught, manner)
     codes = tuple(rank.child.wait() for rank in ranks)
-    return Ending(codes, reason, verdict, time.monotonic() - begin)
+    return Ending(codes, reason, verdict, time.monotonic() - begin, caught[0] if caught else None)
 
 
-def _start(
-    process: Process, folder: str, environ: Mapping[str, str], own_group: bool, output: int | None, apart: bool
-) -> subprocess.Popen[bytes]:
-    Path(process.spec_path).write_text(process.spec, encoding="utf-8")
+def _start(process: Process, folder: str, environ: Mapping[str, str], manner: Manner) -> subprocess.Popen[bytes]:
+    if process.spec_path is not None:
+        Path(process.spec_path).write_text(process.spec, encoding="utf-8")
     environ = {**environ, **dict(process.env)}
+    begin = partial(
+        start, process.argv, folder=folder, environ=environ, own_group=bool(manner.own_group), keep=manner.keep
+    )
     if process.log_path is None:
-        return start(process.argv, folder=folder, environ=environ, own_group=own_group, stdout=output, apart=apart)
+        return begin(stdout=manner.output, stderr=manner.errors, apart=manner.apart)
     with open(process.log_path, "wb") as log:
-        return start(process.argv, folder=folder, environ=environ, own_group=own_group, stdout=log, apart=True)
+        return begin(stdout=log, apart=True)
 
 
 def _watch(
@@ -139,10 +168,10 @@ def _watch(
         time.sleep(LOOK_EVERY_S)
 
 
-def _stop(ranks: Sequence[_Rank], children: Children, caught: list[int]) -> None:
+def _stop(ranks: Sequence[_Rank], children: Children, caught: list[int], manner: Manner) -> None:
     """Ends what still runs: as the user asked if they did, else politely, then for good."""
     if caught:
-        _pass_on(ranks, caught)
+        _pass_on(ranks, caught, manner)
     for rank in ranks:
         send(rank.child, signal.SIGTERM)
     _wait(ranks, END_WITHIN_S)
@@ -150,19 +179,23 @@ def _stop(ranks: Sequence[_Rank], children: Children, caught: list[int]) -> None
         send(rank.child, signal.SIGKILL)
     _wait(ranks, None)
     children.send(signal.SIGKILL)
+    manner.sweep()
 
 
-def _pass_on(ranks: Sequence[_Rank], caught: list[int]) -> None:
-    """Hands a Ctrl-C on once and lets the program clean up as long as it likes; the next signal kills it."""
+def _pass_on(ranks: Sequence[_Rank], caught: list[int], manner: Manner) -> None:
+    """Hands a signal on once and lets the program clean up in its time; the next signal kills it."""
     number = signal.SIGINT if caught[0] == signal.SIGINT else signal.SIGTERM
     # The terminal has sent its Ctrl-C to all of its foreground group, a single rank included.
-    if not (number == signal.SIGINT and len(ranks) == 1 and _in_foreground()):
+    if not (number == signal.SIGINT and not manner.own_group and _in_foreground()):
         for rank in ranks:
-            send(rank.child, number)
+            manner.ask(rank.child, number)
     seen = len(caught)
+    end = None if manner.grace_s is None else time.monotonic() + manner.grace_s
     while any(rank.child.poll() is None for rank in ranks) and len(caught) == seen:
+        if end is not None and time.monotonic() > end:
+            break
         time.sleep(LOOK_EVERY_S)
-    if len(caught) > seen:
+    if any(rank.child.poll() is None for rank in ranks):
         for rank in ranks:
             send(rank.child, signal.SIGKILL)
 
@@ -174,11 +207,18 @@ def _wait(ranks: Sequence[_Rank], limit_s: float | None) -> None:
 
 
 @contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Collects the signals that ask us to stop, in place of their usual effect."""
+def _signals(ranks: Sequence[_Rank], manner: Manner) -> Iterator[list[int]]:
+    """Collects the signals that ask us to stop, in place of their usual effect, and relays those that do not."""
     caught: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda received, frame: caught.append(received)) for number in numbers}
+
+    def relay(received: int, frame: FrameType | None) -> None:
+        for rank in ranks:
+            manner.ask(rank.child, signal.Signals(received))
+
+    before = {
+        number: signal.signal(number, lambda received, frame: caught.append(received)) for number in manner.stop_on
+    }
+    before |= {number: signal.signal(number, relay) for number in manner.relay}
     try:
         yield caught
     finally:
