@@ -54,6 +54,7 @@ CONFIGURATION = {
     "exclude": "a list: files and folders that it does not read, by name or by the end of a path",
     "baseline": "the file of findings that it leaves out",
     "lang": "the language of messages, `en` or `zh`",
+    "run": "a table of `data` and `outputs` (folders), `env` (variables), `shm` (shared memory) and `ports` for `run`",
     "mirrors": "a table of `pypi`, `torch`, `apt` and `registry`: an address, a folder or the name of a known mirror",
 }
 
