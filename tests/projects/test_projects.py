@@ -29,7 +29,7 @@ from torchport.hardware.gpus import DEFAULT_GPU
 from torchport.launch.engines.rehearse import Rehearse
 from torchport.launch.inside_copy import private_folder
 from torchport.launch.program import parse
-from torchport.launch.supervise import supervise
+from torchport.launch.supervise import Manner, supervise
 from torchport.plan import Plan, Run, VirtualGpus
 from torchport.record import Observation, Record, read
 
@@ -112,7 +112,8 @@ def cpu_trace(project: Project, kind: str) -> tuple[tuple[float, ...], ...]:
             port = probe.getsockname()[1]
         processes = Rehearse(str(private_folder(ENVIRON, folder)), port, "plain").processes(plan, folder, ENVIRON)
         with open(os.devnull, "wb") as output:
-            ending = supervise(processes, folder=str(place), environ=ENVIRON, timeout_s=120, output=output.fileno())
+            manner = Manner(output=output.fileno())
+            ending = supervise(processes, folder=str(place), environ=ENVIRON, timeout_s=120, manner=manner)
         assert not any(ending.codes)
         return traces(project, [read(process.record_path) for process in processes])
 
