@@ -283,8 +283,9 @@ def test_the_terminal_stays_the_programs(project):
         """
         import os, sys, time
         print(sys.stdin.isatty(), sys.stdout.isatty(), sys.stderr.isatty(), os.get_terminal_size(), flush=True)
-        print("asked", input("name? "), flush=True)
+        name = input("name? ")
         try:
+            print("asked", name, flush=True)
             time.sleep(60)
         except KeyboardInterrupt:
             print("tidies up")
@@ -294,7 +295,7 @@ def test_the_terminal_stays_the_programs(project):
     child, master = on_a_terminal(project, "train.py")
     shown = read_all(master, b"name? ")
     os.write(master, b"ann\n")
-    shown += read_all(master, b"asked ann")
+    shown += read_all(master, b"asked ann\r\n")
     os.write(master, b"\x03")
     shown += read_all(master)
     assert child.wait(30) == 3

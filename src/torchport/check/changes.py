@@ -74,7 +74,7 @@ def before(source: Source, statement: ast.stmt, *lines: str) -> Change:
 
 
 def after(source: Source, statement: ast.stmt, *lines: str) -> Change:
-    """Lines behind a simple statement, in its indentation."""
+    """Lines behind a statement, in its indentation."""
     end = source.span(statement)[1]
     stop = source.text.find("\n", end)
     stop = len(source.text) if stop < 0 else stop
@@ -97,13 +97,23 @@ def _with_decorators(statement: ast.stmt) -> ast.AST:
     return decorators[0] if decorators else statement
 
 
+def block(source: Source, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements among which one stands."""
+    above = source.parent(statement)
+    blocks = (getattr(above, name, None) for name in ("body", "orelse", "finalbody"))
+    return next((each for each in blocks if isinstance(each, list) and statement in each), [])
+
+
+def step(source: Source) -> str:
+    """One step of indentation, as the file has it."""
+    return "\t" if "\n\t" in source.text else "    "
+
+
 def remove_statement(source: Source, statement: ast.stmt) -> Change:
     """A statement with its line; ``pass`` where nothing else would be left in its block."""
     start, end = source.span(statement)
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(source.parent(statement), field, None)
-        if isinstance(block, list) and len(block) == 1 and block[0] is statement:
-            return start, end, "pass"
+    if block(source, statement) == [statement]:
+        return start, end, "pass"
     head = source.indent(statement)
     line_end = source.text.find("\n", end)
     tail = source.text[end:line_end] if line_end >= 0 else source.text[end:]

@@ -51,12 +51,12 @@ def trained(source: Source) -> list[Model]:
 
 def on_gpu_only(source: Source, models: list[Model], condition: str, call: str) -> list[Change]:
     """``if condition:`` with ``call`` for each model, behind the last of them; one for each function."""
-    unit = "\t" if "\n\t" in source.text else "    "
+    step = changes.step(source)
     found: list[Change] = []
     for home in dict.fromkeys(source.function(each.made) for each in models):
         here = [each for each in models if source.function(each.made) is home]
         last = max(here, key=lambda each: each.made.lineno).made
-        lines = [f"{unit}{name}.{call}" for name in dict.fromkeys(each.name for each in here)]
+        lines = [f"{step}{name}.{call}" for name in dict.fromkeys(each.name for each in here)]
         found.append(changes.after(source, last, f"if {condition}:", *lines))
     return found
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torchport.check import changes
 from torchport.check.names import FUNCTIONS
 from torchport.check.rule import Change
 from torchport.check.rules.nesting import below
@@ -155,7 +156,7 @@ def _region(source: Source, call: ast.Call) -> Region | None:
     if loss is None or calls_model(source, loss):
         return None
     while isinstance(anchor, ast.stmt) and not isinstance(anchor, (*FUNCTIONS, ast.ClassDef)):
-        block = _block(source, anchor)
+        block = changes.block(source, anchor)
         chosen = _leading(source, block[: block.index(anchor)], loss) if anchor in block else []
         models = [each for each in chosen if calls_model(source, each)]
         if models:
@@ -184,16 +185,6 @@ def _trains(source: Source, call: ast.Call) -> bool:
 
 def _is_step(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "step"
-
-
-def _block(source: Source, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements among which one stands."""
-    above = source.parent(statement)
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(above, field, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    return []
 
 
 def _bound(statement: ast.stmt) -> set[str]:

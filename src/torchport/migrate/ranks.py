@@ -29,11 +29,6 @@ CONSTANTS = (
 )
 
 
-def unit(source: Source) -> str:
-    """One step of indentation."""
-    return "\t" if "\n\t" in source.text else "    "
-
-
 def imports(source: Source) -> list[Change]:
     """What the other parts use."""
     return [
@@ -45,7 +40,7 @@ def imports(source: Source) -> list[Change]:
 
 def joined(source: Source, statement: ast.stmt) -> list[Change]:
     """The group of processes, made in front of a statement, and each with a GPU of its own."""
-    step = unit(source)
+    step = changes.step(source)
     torch, _needed = named(source, "torch")
     lines = (
         "if DISTRIBUTED:",
@@ -59,30 +54,16 @@ def joined(source: Source, statement: ast.stmt) -> list[Change]:
 def left(source: Source, statement: ast.stmt) -> Change:
     """The end of the group, as the last thing of the block in which it was made."""
     torch, _needed = named(source, "torch")
-    last = block(source, statement)[-1]
-    lines = ("if DISTRIBUTED:", f"{unit(source)}{torch}.distributed.destroy_process_group()")
-    if isinstance(last, _ENDINGS):
-        return changes.before(source, last, *lines)
-    end = source.span(last)[1]
-    stop = source.text.find("\n", end)
-    stop = len(source.text) if stop < 0 else stop
-    indent = source.indent(last)
-    return stop, stop, "".join(f"{source.newline}{indent}{line}" for line in lines)
-
-
-def block(source: Source, statement: ast.stmt) -> list[ast.stmt]:
-    parent = source.parent(statement)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    return [statement]
+    last = changes.block(source, statement)[-1]
+    lines = ("if DISTRIBUTED:", f"{changes.step(source)}{torch}.distributed.destroy_process_group()")
+    put = changes.before if isinstance(last, _ENDINGS) else changes.after
+    return put(source, last, *lines)
 
 
 def wrapped(source: Source, model: Model, synchronised: bool, unused: bool) -> list[Change]:
     """``model = DistributedDataParallel(model)`` behind the statement that makes and moves it."""
     wrapper, _needed = imported(source, "torch.nn.parallel", "DistributedDataParallel")
-    step, name = unit(source), model.name
+    step, name = changes.step(source), model.name
     more = ", find_unused_parameters=True" if unused else ""
     lines = ["if DISTRIBUTED:"]
     if synchronised:
@@ -195,7 +176,7 @@ def epoch_set(source: Source, training: Training, loader: ast.Call) -> list[Chan
         if name == "_":
             name = "epoch"
             found.append(changes.replace(source, loop.target, name))
-        lines = ("if DISTRIBUTED:", f"{unit(source)}{source.code(batches)}.sampler.set_epoch({name})")
+        lines = ("if DISTRIBUTED:", f"{changes.step(source)}{source.code(batches)}.sampler.set_epoch({name})")
         return [*found, changes.before(source, loop.body[0], *lines)]
     return []
 
@@ -209,8 +190,8 @@ def quiet(source: Source) -> Iterator[Change]:
             continue
         if not begins_line(source, statement) or _guarded(source, statement):
             continue
-        start, step = source.span(statement)[0], unit(source)
-        around = block(source, statement)
+        start, step = source.span(statement)[0], changes.step(source)
+        around = changes.block(source, statement)
         follows = last is not None and last in around and around.index(last) + 1 == around.index(statement)
         head = "" if follows else f"if RANK == 0:{source.newline}{source.indent(statement)}"
         yield start, start, head + step

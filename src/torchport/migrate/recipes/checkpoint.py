@@ -149,16 +149,8 @@ def _changes(training: Training, loop: ast.AST) -> list[Change]:
         f"start_epoch = load_checkpoint(resume, {words}) if resume else {first}",
     )
     made.append(changes.before(source, loop, *lines))
-    made.append(_behind(source, loop.body[-1], f'save_checkpoint("{FILE}", {epoch}, {words})'))
+    made.append(changes.after(source, loop.body[-1], f'save_checkpoint("{FILE}", {epoch}, {words})'))
     return made if over else []
-
-
-def _behind(source: Source, statement: ast.stmt, line: str) -> Change:
-    """A line behind a statement of any kind, in its indentation."""
-    end = source.span(statement)[1]
-    stop = source.text.find("\n", end)
-    stop = len(source.text) if stop < 0 else stop
-    return stop, stop, f"{source.newline}{source.indent(statement)}{line}"
 
 
 def _word(name: str) -> str:
@@ -175,11 +167,7 @@ def _functions(source: Source) -> Change:
             keep += f"    {kept.format(**{module: name})}\n"
             restore += f"    {put_back.format(**{module: name})}\n"
     text = _SAVE.format(torch=torch, keep=keep) + "\n\n" + _LOAD.format(torch=torch, restore=restore)
-    imports = top_imports(source)
-    end = source.span(imports[-1])[1]
-    stop = source.text.find("\n", end)
-    stop = len(source.text) if stop < 0 else stop
-    return stop, stop, f"\n\n\n{text}".rstrip("\n").replace("\n", source.newline)
+    return changes.after(source, top_imports(source)[-1], "", "", *text.splitlines())
 
 
 def _parts(source: Source, loop: ast.For) -> Iterator[str]:

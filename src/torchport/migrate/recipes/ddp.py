@@ -161,7 +161,7 @@ def _changes(
 def _start(source: Source, models: list[Model]) -> ast.stmt:
     """The statement in front of which the group is made: the first of the models' block that has to do with a GPU."""
     first = _outermost(source, min((each.made for each in models), key=lambda made: made.lineno))
-    for statement in ranks.block(source, first):
+    for statement in changes.block(source, first):
         if statement is first or (
             not any(call in ast.walk(statement) for call in source.calls(*_PARALLEL))  # which may go
             and _GPU.search(source.code(statement))

@@ -23,7 +23,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchport.check.changes import remove_statement
+from torchport.check.changes import block, remove_statement
 from torchport.check.rule import CERTAIN, INFO, Hit, Rule
 from torchport.check.source import Source
 from torchport.text import mark
@@ -44,21 +44,15 @@ def look(source: Source) -> Iterator[Hit]:
     """The same seed in one block, with nothing but other settings between."""
     for call in source.calls(*_ON_GPU):
         statement = source.statement(call)
-        block = _block(source, statement)
-        if source.parent(call) is not statement or statement not in block:
+        around = block(source, statement)
+        if source.parent(call) is not statement or statement not in around:
             continue
-        for earlier in reversed(block[: block.index(statement)]):
+        for earlier in reversed(around[: around.index(statement)]):
             if _is_seed(source, earlier, call):
                 yield Hit(call, changes=(remove_statement(source, statement),), safe=True)
                 break
             if not _is_setting(source, earlier):
                 break
-
-
-def _block(source: Source, statement: ast.stmt) -> list[ast.stmt]:
-    above = source.parent(statement)
-    blocks = [getattr(above, name, None) for name in ("body", "orelse", "finalbody")]
-    return next((block for block in blocks if isinstance(block, list) and statement in block), [])
 
 
 def _is_seed(source: Source, statement: ast.stmt, call: ast.Call) -> bool:
