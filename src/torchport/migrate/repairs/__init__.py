@@ -8,7 +8,19 @@ from dataclasses import dataclass
 
 from torchport.check.rule import Change
 from torchport.migrate.cells import joined
-from torchport.migrate.repairs import assigned, batch, container, factory, generator, host, layer, loss, module, use
+from torchport.migrate.repairs import (
+    assigned,
+    batch,
+    container,
+    factory,
+    generator,
+    host,
+    layer,
+    loss,
+    module,
+    ranks,
+    use,
+)
 from torchport.migrate.repairs.sites import at_line, offender
 from torchport.migrate.tree import Tree
 from torchport.record import Observation
@@ -17,6 +29,7 @@ Repair = Callable[[Observation, Tree], "tuple[str, list[Change]] | None"]
 
 # In the order in which they are tried: where the tensor is made first, where it is used last.
 REPAIRS: tuple[tuple[str, Repair], ...] = (
+    ("ranks", ranks.repair),
     ("generator", generator.repair),
     ("batch", batch.names),
     ("loss", loss.repair),
@@ -24,6 +37,7 @@ REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("list registered", container.register),
     ("list moved", container.move),
     ("layer", layer.repair),
+    ("buffer", factory.register),
     ("factory", factory.repair),
     ("host", host.repair),
     ("batch moved", batch.whole),

@@ -7,9 +7,10 @@ import ast
 from torchport.check.rule import Change
 from torchport.check.rules.device.tensor_attr_not_buffer import registered
 from torchport.check.rules.meetings import device_expression, factory_on
+from torchport.check.source import Source
 from torchport.migrate.repairs.sites import at_line, born, offender, other
 from torchport.migrate.tree import Tree
-from torchport.record import Observation
+from torchport.record import Observation, Site
 
 _CONTAINERS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.Set)
 
@@ -28,6 +29,27 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
     source = tree.read(site.path)
     if source is None:
         return None
+    buffer = _registered(source, site)
+    if buffer:
+        return site.path, buffer
+    found: list[Change] = []
+    for call in at_line(source, site.line, ast.Call):
+        here = index and observation.site is not None and site.line == observation.site.line
+        device = f"{index}.device" if here else device_expression(source, call)
+        found += factory_on(source, call, device)
+    return (site.path, found) if found else None
+
+
+def register(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
+    """A tensor that a module keeps on one GPU, and meets those of another in a replica: a buffer goes with it."""
+    site = born(observation)
+    source = tree.read(site.path) if site is not None and offender(observation).get("device") != "cpu" else None
+    found = _registered(source, site) if source is not None and site is not None else []
+    return (site.path, found) if found and site is not None else None
+
+
+def _registered(source: Source, site: Site) -> list[Change]:
+    """The tensor that a module keeps, registered where it is made."""
     for statement in at_line(source, site.line, ast.Assign):
         owner = source.method_class(statement)
         match statement.targets:
@@ -36,10 +58,5 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
             ):
                 changes = list(registered(source, statement, name))
                 if changes:
-                    return site.path, changes
-    found: list[Change] = []
-    for call in at_line(source, site.line, ast.Call):
-        here = index and observation.site is not None and site.line == observation.site.line
-        device = f"{index}.device" if here else device_expression(source, call)
-        found += factory_on(source, call, device)
-    return (site.path, found) if found else None
+                    return changes
+    return []
