@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from torchport.api import git
-from torchport.api.entry import find_entry, of_copy, python_of
+from torchport.api.entry import find_entry, imported_from, of_copy, python_of
 from torchport.api.migrate import Request, _write_patch, migrate
+from torchport.facts import Facts
 from torchport.launch.program import ProgramError
 from torchport.migrate.apply import apply
+from torchport.plan import Plan, Run
+from torchport.record import Loss, Observation, Record, Site
 
 
 @pytest.fixture
@@ -96,6 +99,24 @@ def test_modules_are_found_in_the_copy(project, tmp_path):
         "relative",
     ]
     assert "PYTHONPATH" not in of_copy({}, entry, tmp_path / "copy")
+
+
+def test_a_project_that_is_installed_in_place(project):
+    """The places of its run tell that the project itself was imported, and from where."""
+    (project / "src/inner/__init__.py").write_text("")
+
+    def run(*paths):
+        seen = [Observation(1, "R101", "error", None, {"tensors": [{"born": Site(str(path), 1)}]}, 0) for path in paths]
+        record = Record("record.jsonl", {}, tuple(seen), (Loss(0, 1.0, Site("train.py", 1)),))
+        plan = Plan(("train.py",), "script", sys.executable, str(project), str(project))
+        return Run("", plan, Facts(), (record,), (), 0, 1.0)
+
+    assert imported_from(run(), project) == []
+    assert imported_from(run("/usr/lib/a.py", "src/inner/run.py"), project) == []
+    assert imported_from(run(project / "src/inner/run.py", project / "sub/a.py"), project) == [
+        project / "src",
+        project / "sub",
+    ]
 
 
 def test_the_python_of_the_project_is_not_in_the_copy(project):
