@@ -305,3 +305,22 @@ def test_an_apply_that_was_killed_is_put_back(tmp_path):
     assert done.returncode == 2
     assert "an earlier --apply was killed half-way; put back as they were: a.py" in done.stderr
     assert {path: (tmp_path / path).read_bytes() for path in before} == before
+
+
+EDITS_ITSELF = """
+import pathlib, sys
+with open(sys.argv[1], "a") as file:
+    file.write("# edited while it ran\\n")
+"""
+
+
+@pytest.mark.full
+def test_a_file_that_is_edited_meanwhile(tmp_path):
+    """Nothing is applied over it, and the patch is there all the same."""
+    train = tmp_path / "train.py"
+    train.write_text(SCRIPT + EDITS_ITSELF)
+    done = migrate(tmp_path, "--entry", f"train.py {train}", "--apply")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "train.py has changed while it was migrated" in done.stderr
+    assert "torch.ones(2))" in train.read_text() and "edited while it ran" in train.read_text()
+    assert "torch.ones(2, device=device)" in (tmp_path / "torchport.patch").read_text()

@@ -161,6 +161,15 @@ def test_links(tree, tmp_path):
     assert not (folder / "lib.py").is_symlink() and (folder / "lib.py").read_text() == "x = 1\n"
 
 
+def test_a_copy_within_the_project(tmp_path):
+    """A script in the folder for temporary files: its project is all of that."""
+    (tmp_path / "train.py").write_text("x = 1\n")
+    folder = tmp_path / "temporary" / "project"
+    folder.mkdir(parents=True)
+    assert copy(tmp_path, folder).paths() == ["train.py"]
+    assert [path.name for path in folder.rglob("*") if path.is_file()] == ["train.py"]
+
+
 def test_a_program_without_a_suffix_is_a_source(tree):
     assert tree({"bin/train": "x = 1\n", "notes": "-"}, "bin/train").paths() == ["bin/train"]
 
