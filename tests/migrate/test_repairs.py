@@ -254,6 +254,47 @@ FAULTS = {
         "assigned",
         "a, b = a.to(device), b.to(device)",
     ),
+    "ranks that share a GPU": (
+        """
+        import torch.distributed as dist
+        dist.init_process_group("nccl")
+        """,
+        ("R404", 2, []),
+        "ranks",
+        'torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))',
+    ),
+    "ranks that know their number": (
+        """
+        import torch.distributed as dist
+        def work(rank):
+            dist.init_process_group("nccl", rank=rank, world_size=2)
+        """,
+        ("R404", 3, []),
+        "ranks",
+        "torch.cuda.set_device(rank)",
+    ),
+    "ranks that may have no GPU": (
+        """
+        import torch.distributed as dist
+        dist.init_process_group()
+        """,
+        ("R404", 2, []),
+        "ranks",
+        "if torch.cuda.is_available():",
+    ),
+    "tensor that a replica keeps": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.curve = torch.ones(3).to(device)
+            def forward(self, x):
+                return x * self.curve
+        """,
+        ("R101", 6, [{**gpu("self.curve"), "born": 4, "born_by": ".to('cuda:0')"}, {**gpu("x"), "device": "cuda:1"}]),
+        "buffer",
+        'self.register_buffer("curve", torch.ones(3).to(device), persistent=False)',
+    ),
     "where it is used": (
         """
         y = x * state["mean"]

@@ -82,3 +82,11 @@ def test_nothing_to_change():
 
 def test_colours():
     assert "\x1b[32m+model = Net().to(device)" in render(migrated(), color=True)
+
+
+def test_several_ranks_measured_by_a_rehearsal():
+    text = render(migrated(gpus=2, ranks=2, by_rehearsal=True))
+    assert "after      runs on a GPU, with 2 losses as before, bit for bit\n" in text
+    assert "ranks      2 on 2 GPUs; what several of them saw is one fault" in text
+    assert "on the GPU: 2 losses, bit for bit those of the project before" in text
+    assert "ranks      1 on 2 GPUs\n" in render(migrated(gpus=2))

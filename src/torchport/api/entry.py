@@ -47,7 +47,8 @@ def find_entry(path: str, entry: str, folder: Path) -> Entry:
     program = parse(words, place)
     file = _file(program, place)
     project = find_project(file, place, Path.home()).root.resolve()
-    if not place.is_relative_to(project):
+    own = find_project(place, place, Path.home()).root.resolve()
+    if not (file.is_relative_to(place) or project == own) or not place.is_relative_to(project):
         raise ProgramError(
             _("{entry} belongs to the project in {project}, not to {path}: torchport migrate {project} …").format(
                 entry=program.argv[0], project=project, path=place

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -93,9 +93,14 @@ def migrate(
         applied = bool(request.apply and changed)
         target, backup = "", None
         if patch and not applied:
-            target = _write_patch(entry.project, patch.encode("utf-8", "surrogateescape"))
+            target = _write_patch(entry.project, _bytes(patch))
         if applied:
-            backup = _apply(entry.project, tree.original, changed)
+            try:
+                backup = _apply(entry.project, tree.original, changed)
+            except (NotClean, OSError):
+                with suppress(OSError):  # what was worked out is not lost
+                    warn(_("not applied; the patch is {path}").format(path=_write_patch(entry.project, _bytes(patch))))
+                raise
     return _told(migration, adopted, request.entry, patch, target, applied, backup, started)
 
 
@@ -276,6 +281,10 @@ def _apply(project: Path, before: Mapping[str, bytes], after: Mapping[str, bytes
 
 def _busy() -> str:
     return _("{path}: another torchport migrate is changing the files; if there is none, remove that file")
+
+
+def _bytes(patch: str) -> bytes:
+    return patch.encode("utf-8", "surrogateescape")
 
 
 def _write_patch(project: Path, patch: bytes) -> str:

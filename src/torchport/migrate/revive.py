@@ -59,9 +59,8 @@ def make_readable(tree: Tree) -> list[str]:
     for path in tree.paths():
         if tree.read(path) is not None:
             continue
-        text = decode((tree.folder / path).read_bytes())
-        fresh = gone.parsed(text)
         try:
+            fresh = gone.parsed(decode((tree.folder / path).read_bytes()))
             Source(path, fresh)
         except Unreadable:
             continue

@@ -110,7 +110,7 @@ def copy(root: Path, folder: Path, entry: str = "") -> Tree:
     """
     tree = Tree(root, folder)
     real_root = root.resolve()
-    for path in _files(root):
+    for path in _files(root, folder):
         name = path.relative_to(root).as_posix()
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -152,11 +152,11 @@ def _is_saved(path: Path) -> bool:
     return (head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05") or (head[:2] == b"PK" and b"data.pkl" in head)
 
 
-def _files(root: Path) -> Iterator[Path]:
-    """The files, and the links to folders, which are not followed."""
+def _files(root: Path, copied: Path | None = None) -> Iterator[Path]:
+    """The files, and the links to folders, which are not followed; the copy may lie in the project."""
     for folder, names, files in os.walk(root):
         kept = [name for name in names if name not in SKIPPED and not Path(folder, name, "pyvenv.cfg").exists()]
-        names[:] = sorted(kept)
+        names[:] = sorted(name for name in kept if Path(folder, name) != copied)
         yield from (path for name in names if (path := Path(folder, name)).is_symlink())
         for name in sorted(files):
             path = Path(folder, name)

@@ -40,7 +40,7 @@ def render(migrated: Migrated) -> str:
             *(_finding(each, "unreached") for each in migrated.unreached),
         ],
         "left": [_finding(each, None) for each in migrated.left],
-        "repaired": [list(each) if isinstance(each, tuple) else each for each in migrated.repaired],
+        "repaired": list(migrated.repaired),
         "refused": list(migrated.refused),
         "losses": {
             "reference": "rehearsal" if migrated.by_rehearsal else "cpu",
