@@ -75,12 +75,51 @@ DRAWS = """
     if __name__ == "__main__":
         main()
 """
+# Draws from a generator of its own, keeps the best loss, and prints what a run that goes on has to print, too.
+KEEPS = """
+    import argparse
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
 
 
-def migrate(folder, text, *recipes):
+    def fit(model, optimizer, scheduler, loader, drawn, args):
+        best, seen = float("inf"), 0
+        for epoch in range(args.epochs):
+            for (x,) in loader:
+                x = x + 0.1 * torch.randn(x.shape, generator=drawn)
+                loss = nn.functional.mse_loss(model(x), x)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                seen += len(x)
+            scheduler.step()
+            best = min(best, loss.item())
+            print(f"epoch {epoch}: best {best:.6f} of {seen}")
+
+
+    def main():
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--epochs", type=int, default=3)
+        args = parser.parse_args()
+        torch.manual_seed(0)
+        drawn = torch.Generator().manual_seed(1)
+        loader = DataLoader(TensorDataset(torch.rand(16, 4)), batch_size=4, shuffle=True)
+        model = nn.Linear(4, 4)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+        fit(model, optimizer, scheduler, loader, drawn, args)
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+def migrate(folder, text, *recipes, words=()):
     (folder / "pyproject.toml").write_text("[tool.torchport]\n")
     (folder / "train.py").write_text(textwrap.dedent(text).lstrip())
-    words = [word for each in recipes for word in ("--recipe", each)]
+    words = [*words, *(word for each in recipes for word in ("--recipe", each))]
     command = [sys.executable, "-m", "torchport", "migrate", "--python", sys.executable, "--entry", "train.py", *words]
     environ = {**os.environ, "COLUMNS": "100", "LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, env=environ)
@@ -122,3 +161,34 @@ def test_curves_need_tensorboard(tmp_path):
     else:
         assert "tensorboard applied: all losses as before, bit for bit" in said
         assert '+            writer.add_scalar("train/loss", loss.item(), epoch)' in patch and "runs/" not in patch
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("steps", [(), ("--steps", "7")])
+def test_a_run_that_goes_on_prints_what_the_whole_one_does(tmp_path, steps):
+    said, patch = migrate(tmp_path, KEEPS, "checkpoint", words=steps)
+    assert "checkpoint applied: all losses as before, bit for bit" in said, said
+    assert "not saved" not in patch
+    subprocess.run(["git", "apply", "-p0", "torchport.patch"], cwd=tmp_path, check=True)
+
+    def run(*words):
+        command = [sys.executable, "train.py", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    whole = run()
+    assert run("--epochs", "2") == whole[:2]
+    assert run("--resume", "checkpoint.pt") == whole[2:]
+
+
+@pytest.mark.full
+def test_the_scaler_is_in_the_checkpoint(tmp_path):
+    said, patch = migrate(tmp_path, TRAIN, "checkpoint", "amp-fp16")
+    assert "checkpoint applied" in said and "amp-fp16 applied" in said, said
+    assert (
+        'save_checkpoint("checkpoint.pt", {"epoch": epoch}, model=model, optimizer=optimizer, scaler=scaler)' in patch
+    )
+    assert "load_checkpoint(resume, model=model, optimizer=optimizer, scaler=scaler)" in patch
+    subprocess.run(["git", "apply", "-p0", "torchport.patch"], cwd=tmp_path, check=True)
+    for resume in ("", "checkpoint.pt"):
+        environ = {**os.environ, "RESUME": resume}
+        subprocess.run([sys.executable, "train.py"], cwd=tmp_path, check=True, env=environ)

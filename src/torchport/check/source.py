@@ -32,7 +32,9 @@ FUNCTION_DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Node = TypeVar("_Node", bound=ast.AST)
 
 # Methods that give back the object they are called on, or one of its kind.
-_KEEPERS = frozenset("to cuda cpu xpu float double half bfloat16 train eval requires_grad_ share_memory".split())
+_KEEPERS = frozenset(
+    "to cuda cpu xpu float double half bfloat16 train eval requires_grad_ share_memory manual_seed".split()
+)
 _SCOPE_TYPES = frozenset(SCOPES)
 _MOST_STEPS = 12  # from a name to what made it
 

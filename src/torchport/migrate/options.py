@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from torchport.check import changes
 from torchport.check.rule import Change
 from torchport.check.rules.training import receiver
-from torchport.check.source import Source, constant
+from torchport.check.source import Source, argument, constant, parameters
+from torchport.migrate.passing import Function, callers
+
+_MOST_STEPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +23,25 @@ class Options:
     parsed: ast.Assign
     name: str
 
-    def known_at(self, node: ast.AST) -> bool:
-        """Whether the options are read before a node runs, and known there by their name."""
+    def known_at(self, node: ast.AST, steps: int = _MOST_STEPS) -> bool:
+        """Whether the options are read before a node runs, and known there by their name; given to a function, too."""
+        function = self.source.function(node)
+        if function is not self.source.function(self.parsed) and self._given(function, steps):
+            return True
         found = self.source.scope_at(node).find(self.name)
         if found is None or len(found[1]) != 1 or found[1][0].node is not self.parsed:
             return False
-        same = self.source.function(node) is self.source.function(self.parsed)
+        same = function is self.source.function(self.parsed)
         return not same or getattr(node, "lineno", 0) > self.parsed.lineno
+
+    def _given(self, function: Function | None, steps: int) -> bool:
+        """Whether every call of a function gives the options for its parameter of their name."""
+        names = [each.arg for each in parameters(function) if each.arg not in ("self", "cls")] if function else []
+        calls = callers(self.source, function) if self.name in names and steps else []
+        given = [argument(call, self.name, names.index(self.name)) for call in calls]
+        return bool(calls) and all(
+            isinstance(each, ast.Name) and each.id == self.name and self.known_at(each, steps - 1) for each in given
+        )
 
     def flags(self) -> list[str]:
         return [str(constant(each)) for call in self.given for each in call.args if isinstance(constant(each), str)]

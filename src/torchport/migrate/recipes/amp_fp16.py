@@ -109,6 +109,7 @@ from torchport.migrate.imports import behind_imports, named, quote
 from torchport.migrate.passing import passed
 from torchport.migrate.precision import Region, mixed
 from torchport.migrate.recipe import Recipe, Unsuited, Variant
+from torchport.migrate.recipes import checkpoint
 from torchport.migrate.tree import Tree
 from torchport.text import _, mark
 
@@ -134,7 +135,8 @@ def _scaled(source: Source, regions: tuple[Region, ...]) -> list[Change]:
     steps = optimizer_steps(source)
     if not steps:
         raise Unsuited(_("{path} takes no optimizer steps").format(path=source.path))
-    name, edits = _made(source, steps)
+    name, edits, made = _made(source, steps)
+    edits += _saved(source, name, made)
     for region in regions:
         loss = loss_of(region.backward)
         if region.source is source and loss is not None:
@@ -150,8 +152,10 @@ def _scaled(source: Source, regions: tuple[Region, ...]) -> list[Change]:
     return [*edits, *_unscaled(source, steps, name)]
 
 
-def _made(source: Source, steps: list[ast.Call]) -> tuple[str, list[Change]]:
-    """The name of the scaler, and the statement that makes it: behind the last optimizer, else behind the imports."""
+def _made(source: Source, steps: list[ast.Call]) -> tuple[str, list[Change], ast.stmt | None]:
+    """The name of the scaler, the statement that makes it and what that stands behind: the last optimizer, else the
+    imports.
+    """
     torch, _missing = named(source, "torch")
     q = quote(source)
     scaler = f"{torch}.amp.GradScaler({q}cuda{q}, enabled={torch}.cuda.is_available())"
@@ -164,12 +168,23 @@ def _made(source: Source, steps: list[ast.Call]) -> tuple[str, list[Change]]:
     if built:
         last = max(built, key=lambda each: each.lineno)
         if source.code(_targets(last)[0]).startswith("self."):
-            return "self.scaler", [changes.after(source, last, f"self.scaler = {scaler}")]
+            return "self.scaler", [changes.after(source, last, f"self.scaler = {scaler}")], last
         ways = [passed(source, "scaler", step, last) for step in steps]
         if None not in ways and source.enclosing(last, ast.If, ast.Try) is None:
             known = {change for way in ways for change in way or ()}
-            return "scaler", [changes.after(source, last, f"scaler = {scaler}"), *known]
-    return "scaler", [behind_imports(source, f"scaler = {scaler}")]
+            return "scaler", [changes.after(source, last, f"scaler = {scaler}"), *known], last
+    return "scaler", [behind_imports(source, f"scaler = {scaler}")], None
+
+
+def _saved(source: Source, name: str, made: ast.stmt | None) -> list[Change]:
+    """The scaler among what the checkpoint recipe saves and loads."""
+    return [
+        changes.add_argument(source, call, f"scaler={name}")
+        for call in source.nodes(ast.Call)
+        if isinstance(call.func, ast.Name)
+        and call.func.id in checkpoint.FUNCTIONS
+        and (made is None or (passed(source, name, call, made) == [] and call.lineno > made.lineno))
+    ]
 
 
 def _stepped_names(source: Source, steps: list[ast.Call]) -> set[str]:
