@@ -14,6 +14,9 @@ TORCHRUN = ("-m", "torch.distributed.run")
 # Each rank writes to its own log, whoever watches it lives or not; torchrun's own redirection would make two files
 # a rank and attempt, and names them as it likes. After exec the rank is what torchrun started: signals reach it.
 INTO_ITS_LOG = f'exec "$@" >>"${MARK}/logs/rank$RANK.log" 2>&1'
+# Ranks that are started again in torchrun's own store find the addresses of those before them, and fail or hang:
+# pytorch issue 135712, still so in 2.13. With this they get a store of their own each time.
+_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ class Local:
             variables["PET_NPROC_PER_NODE"] = str(plan.processes)
             variables["PET_MAX_RESTARTS"] = str(plan.max_restarts)
             variables["PET_NO_PYTHON"] = "1"
+            if plan.max_restarts and _STORE not in environ:
+                variables[_STORE] = "1"
             if "shutdown-timeout" in self.options:
                 variables["PET_SHUTDOWN_TIMEOUT"] = str(max(1, round(plan.grace_s)))
             if "signals-to-handle" in self.options:
