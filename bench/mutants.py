@@ -65,8 +65,8 @@ class Seen:
 # By reading
 
 
-def read(project: Path, path: str = "", text: str = "") -> Counter[tuple[str, str, str]]:
-    """What ``check`` says of a project, with one file's text replaced: (path, id, line of code)."""
+def read(project: Path, path: str = "", text: str = "") -> Counter[tuple[str, str, str, str]]:
+    """What ``check`` says of a project, with one file's text replaced: (severity, path, id, line of code)."""
     sources: dict[str, Source | None] = {}
 
     def sibling(name: str) -> Source | None:
@@ -86,12 +86,13 @@ def read(project: Path, path: str = "", text: str = "") -> Counter[tuple[str, st
         source.sibling = sibling
         return source
 
-    found: Counter[tuple[str, str, str]] = Counter()
+    found: Counter[tuple[str, str, str, str]] = Counter()
     for file in sorted(project.rglob("*.py")):
         source = load(file)
         for each in check_source(source, TORCH) if source else ():
             if each.severity > Severity.INFO and each.location:
-                found[each.location.path, each.id, source.text.splitlines()[each.location.line - 1].strip()] += 1
+                code = source.text.splitlines()[each.location.line - 1].strip()
+                found[each.severity.value, each.location.path, each.id, code] += 1
     return found
 
 
@@ -141,7 +142,7 @@ def migrated(subject: Subject, folder: Path) -> bool:
     return torchport(subject, folder, "migrate", *words).returncode == 0
 
 
-def look(subject: Subject, seen: Seen, original: Counter[tuple[str, str, str]], run: bool, repair: bool) -> None:
+def look(subject: Subject, seen: Seen, original: Counter[tuple[str, str, str, str]], run: bool, repair: bool) -> None:
     """Fills in what is asked for and not known yet."""
     mutant = seen.mutant
     if seen.read is None:
@@ -180,14 +181,14 @@ def unnoticeable() -> dict[str, str]:
 def main() -> None:
     options = _options()
     subjects = public(options.public, options.python) if options.public else ours(options.folders)
-    work: list[tuple[Subject, Seen, Counter[tuple[str, str, str]]]] = []
+    work: list[tuple[Subject, Seen, Counter[tuple[str, str, str, str]]]] = []
     known = load(options.save)
     alarms: Counter[str] = Counter()
     lines = 0
     for subject in subjects:
         original = read(subject.project)
-        for (path, rule, code), count in original.items():
-            alarms[f"{subject.name} {path} {rule} {code}"] += count
+        for (severity, path, rule, code), count in original.items():
+            alarms[f"{severity:8}{subject.name} {path} {rule} {code}"] += count
         lines += sum(len(path.read_bytes().splitlines()) for path in subject.project.rglob("*.py"))
         for mutant in mutants(subject.project):
             if subject.takes(mutant.path):
@@ -197,7 +198,7 @@ def main() -> None:
         work = random.Random(0).sample(work, min(options.sample, len(work)))
     mended = {id(each) for each in random.Random(0).sample(work, min(options.repair, len(work)))}
 
-    def done(job: tuple[Subject, Seen, Counter[tuple[str, str, str]]]) -> None:
+    def done(job: tuple[Subject, Seen, Counter[tuple[str, str, str, str]]]) -> None:
         before = [getattr(job[1], name) for name in COLUMNS]
         look(*job, options.run or id(job) in mended, id(job) in mended)
         if before != [getattr(job[1], name) for name in COLUMNS]:
@@ -206,7 +207,8 @@ def main() -> None:
     with ThreadPoolExecutor(options.jobs if options.run or options.repair else 1) as pool:
         list(pool.map(done, work))
     show([seen for _subject, seen, _original in work], options.list)
-    print(f"unmutated: {sum(alarms.values())} findings of severity warning or error in {lines} lines")
+    errors = sum(count for each, count in alarms.items() if each.startswith("error"))
+    print(f"unmutated: {errors} errors and {sum(alarms.values()) - errors} warnings in {lines} lines")
     for each, count in alarms.items() if options.list else ():
         print(f"  {count} × {each}")
 
@@ -237,7 +239,7 @@ def show(seen: Sequence[Seen], listed: bool) -> None:
         print(row("all that CUDA could notice", [each for each in seen if each.mutant.name not in hidden]))
         print(f"no run on CUDA could notice {len(cannot)} of {len(seen)}:")
     for each in cannot:
-        print(f"  {each.mutant.place:44}{each.mutant.kind:26}{hidden[each.mutant.name]}")
+        print(f"  {each.mutant.place:44}{each.mutant.kind:36}{hidden[each.mutant.name]}")
     for each in seen if listed else ():
         missed = [name for name in COLUMNS if getattr(each, name) is False]
         if missed:

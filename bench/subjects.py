@@ -65,7 +65,7 @@ class Subject:
 
 
 def ours(folders: Sequence[Path] = ()) -> Iterator[Subject]:
-    """The projects of a folder that are right, and the example."""
+    """The projects of a folder that are right: NAME/right with NAME/project.toml."""
     for root in folders or (PROJECTS_OF_OURS,):
         for right in sorted(root.glob("*/right")):
             said = tomllib.loads((right.parent / "project.toml").read_text(encoding="utf-8"))
@@ -81,7 +81,11 @@ def public(checkouts: Path, python: str) -> Iterator[Subject]:
     bench = Bench(python, {path.name: path for path in checkouts.iterdir() if path.is_dir()}, scratch, 300)
     for project in PROJECTS:
         if project.name in PUBLIC and project.source[0].replace("/", "+") in bench.checkouts:
-            folder, environ = bench.prepare(project, "mutants")
+            try:
+                folder, environ = bench.prepare(project, "mutants")
+            except (OSError, SystemExit) as error:
+                print(f"{project.name} is left out: {error}", file=sys.stderr)
+                continue
             changed = {name: value for name, value in environ.items() if name in _PASSED_ON}
             options = ("--steps", str(project.steps))
             runs = _runs(folder, project.command)
