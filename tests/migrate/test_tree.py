@@ -74,7 +74,7 @@ def test_a_notebook_keeps_all_but_the_lines_that_changed(tree):
         '   "source": "%%time\\nmodel = nn.Linear(2, 2)  # \\u00e4"},',
     ]
     cells = ["".join(cell["source"]) for cell in json.loads(now)["cells"]]
-    assert cells[1].startswith("%matplotlib inline\nimport os\nimport torch\n")
+    assert cells[1].startswith("%matplotlib inline\nimport os\n\nimport torch\n")
     assert 'device = torch.device(os.environ.get("DEVICE")' in cells[1]
     assert cells[3] == "%%time\nmodel = nn.Linear(2, 2).to(device)  # ä"
     assert cells[4] == "".join(json.loads(NOTEBOOK)["cells"][4]["source"])

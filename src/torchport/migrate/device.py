@@ -10,6 +10,7 @@ from torchport.check.flow.analyse import built
 from torchport.check.rule import Change
 from torchport.check.rules.meetings import factory_on
 from torchport.check.source import Source, argument, constant
+from torchport.migrate.imports import in_order
 from torchport.migrate.program import program
 from torchport.migrate.tree import Tree
 from torchport.project import expects_launcher
@@ -120,7 +121,7 @@ def _variable(source: Source, edits: list[Change], choice: str) -> list[Change]:
 def _imports(source: Source) -> list[Change]:
     """The imports of ``os`` and ``torch`` where a file has none."""
     missing = [name for name in ("os", "torch") if not _is_imported(source, name)]
-    return [changes.import_line(source, name) for name in missing]
+    return [in_order(source, name) for name in missing]
 
 
 def _is_imported(source: Source, name: str) -> bool:

@@ -15,7 +15,7 @@ def named(source: Source, module: str) -> tuple[str, list[Change]]:
     for name, ways in source.scope.bindings.items():
         if any(way.imported == module for way in ways):
             return name, []
-    return module, [_in_order(source, module)]
+    return module, [in_order(source, module)]
 
 
 def imported(source: Source, module: str, name: str) -> tuple[str, list[Change]]:
@@ -58,7 +58,7 @@ def _package(statement: ast.Import | ast.ImportFrom) -> str:
     return name.split(".")[0]
 
 
-def _in_order(source: Source, module: str) -> Change:
+def in_order(source: Source, module: str) -> Change:
     """``import module`` where the alphabet has it among the first imports, in the group of the one before it."""
     run: list[ast.Import] = []
     for each in source.tree.body:

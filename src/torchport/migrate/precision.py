@@ -16,6 +16,7 @@ from torchport.check.rules.training import (
     NO_GRAD,
     backwards,
     called_functions,
+    is_managed,
     loss_of,
     stepped,
 )
@@ -28,9 +29,6 @@ from torchport.migrate.tree import Tree
 from torchport.text import _
 
 _GENERATES = re.compile(r"sampl|generat|decod|inference|predict", re.IGNORECASE)
-_LIBRARY = re.compile(
-    r"(accelerate|lightning|pytorch_lightning|deepspeed|fastai|ignite|apex|colossalai|transformers\.Trainer)\b"
-)
 _DEEPEST = 3
 
 
@@ -118,7 +116,7 @@ def _regions(source: Source) -> list[Region]:
     calls = backwards(source)
     if source.calls(*AUTOCASTS):
         raise Unsuited(_("the project uses autocast already"))
-    if calls and _managed(source):
+    if calls and is_managed(source):
         raise Unsuited(_("a library runs the training: it has a setting of its own for this"))
     if any(call.args and stepped(source, call) is None and _is_closure(source, call) for call in source.calls(".step")):
         raise Unsuited(_("the optimizer takes its steps with a closure, which mixed precision does not go with"))
@@ -132,12 +130,6 @@ def _regions(source: Source) -> list[Region]:
     if not found and not source.calls(".backward"):
         return []
     return found
-
-
-def _managed(source: Source) -> bool:
-    """Whether a library that knows of precision itself is imported."""
-    given = {way.imported for ways in source.scope.bindings.values() for way in ways if way.imported}
-    return any(_LIBRARY.match(each) for each in given)
 
 
 def _is_closure(source: Source, call: ast.Call) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchport.check import changes
 from torchport.check.flow.analyse import assumed, events
@@ -19,6 +19,7 @@ _NO_TENSOR = re.compile(r"model|net|loader|criterion|optim|loss|data|self|cls|co
 _MOVED = frozenset(f"torch.{name}" for name in ("from_numpy", "rand", "randn", "randint", "randperm", "normal"))
 # Methods between what makes a tensor and what is done with it.
 _SHAPES = frozenset("float double half long int type view reshape unsqueeze squeeze t transpose permute".split())
+_FROM_LOADER = ("untransferred-batch", "untransferred-label")
 MEETS = mark("here it meets a tensor on the GPU")
 
 
@@ -122,21 +123,37 @@ def _is_host_type(source: Source, node: ast.expr) -> bool:
 
 
 def moved_in_loop(source: Source, event: Event) -> tuple[Change, ...]:
-    """``x = x.to(device)`` as the first statement of the loop that takes ``x`` from a loader."""
-    if event.origin is None or event.origin.source is not source or event.source is not source:
+    """``x, y = x.to(device), y.to(device)`` as the first statement of the loop that takes them from a loader: for all
+    that meets the GPU there, in one line.
+    """
+    loop, met = _taken(source, event)
+    device = device_name(source, loop) if loop is not None else ""
+    if loop is None or not met or not device or not source.indent(loop.body[0]):
         return ()
+    for other in events(source):
+        if other.kind in _FROM_LOADER and _taken(source, other)[0] is loop:
+            met |= _taken(source, other)[1]
+    names = [each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name) and each.id in met]
+    moved = [name for name in dict.fromkeys(names) if not _moved_already(loop, name)]
+    return (changes.before(source, loop.body[0], all_moved(moved, device)),) if moved else ()
+
+
+def all_moved(names: Sequence[str], device: str) -> str:
+    """``x, y = x.to(device), y.to(device)``."""
+    return f"{', '.join(names)} = {', '.join(f'{name}.to({device})' for name in names)}"
+
+
+def _taken(source: Source, event: Event) -> tuple[ast.For | None, set[str]]:
+    """The loop that takes what meets the GPU from a loader, and the names of the loop that are in it."""
+    if event.origin is None or event.origin.source is not source or event.source is not source:
+        return None, set()
     loop = source.enclosing(event.origin.node, ast.For)
     if not isinstance(source.parent(event.origin.node), ast.For):
         loop = next((each for each in source.loops(event.node) if isinstance(each, ast.For)), None)
     if loop is None:
-        return ()
+        return None, set()
     taken = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
-    device = device_name(source, loop)
-    used = [each.id for each in ast.walk(event.node) if isinstance(each, ast.Name) and each.id in taken]
-    if not device or not used or not source.indent(loop.body[0]):
-        return ()
-    moved = [name for name in dict.fromkeys(used) if not _moved_already(loop, name)]
-    return tuple(changes.before(source, loop.body[0], f"{name} = {name}.to({device})") for name in moved)
+    return loop, {each.id for each in ast.walk(event.node) if isinstance(each, ast.Name) and each.id in taken}
 
 
 def _moved_already(loop: ast.For, name: str) -> bool:

@@ -7,7 +7,6 @@ import re
 
 from torchport.check.names import FUNCTIONS
 from torchport.check.rules.kinds import is_optimizer
-from torchport.check.rules.words import code_of
 from torchport.check.source import Source, parameters
 
 SCALERS = frozenset({"torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"})
@@ -23,6 +22,9 @@ NO_GRAD = frozenset(
     }
 )
 _OPTIMIZER = re.compile(r"(^|_)(opt|optim|optimi[sz]er)([A-Z_]|\d*$)|optimi[sz]er\w*$", re.IGNORECASE)
+_LIBRARY = re.compile(
+    r"(accelerate|lightning|pytorch_lightning|deepspeed|fastai|ignite|apex|colossalai|transformers\.Trainer)\b"
+)
 
 Loop = ast.For | ast.While
 
@@ -176,7 +178,6 @@ def uses_cuda(source: Source) -> bool:
 
 def is_managed(source: Source) -> bool:
     """Whether a library runs the loop for the user, and so devices, precision and gradients."""
-    return any(
-        word in code_of(source)
-        for word in ("accelerate", "lightning", "deepspeed", "fastai", "ignite", "apex", "colossalai", "transformers")
-    )
+    plain = (each.name for node in source.nodes(ast.Import) for each in node.names)
+    parts = (f"{node.module}.{each.name}" for node in source.nodes(ast.ImportFrom) for each in node.names)
+    return any(_LIBRARY.match(name) for name in (*plain, *parts))

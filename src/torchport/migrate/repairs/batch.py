@@ -6,7 +6,7 @@ import ast
 
 from torchport.check import changes
 from torchport.check.rule import Change
-from torchport.check.rules.meetings import device_name
+from torchport.check.rules.meetings import all_moved, device_name
 from torchport.check.source import Source
 from torchport.migrate.repairs.sites import born, offender
 from torchport.migrate.tree import Tree
@@ -33,18 +33,14 @@ def unpacked(observation: Observation, tree: Tree) -> tuple[str, list[Change]] |
         target = target.elts[1]
     names = [each.id for each in ast.walk(target) if isinstance(each, ast.Name)]
     if isinstance(target, ast.Tuple):
-        return source.path, [changes.before(source, loop.body[0], _all(names, device))]
+        return source.path, [changes.before(source, loop.body[0], all_moved(names, device))]
     for statement in loop.body:
         match statement:
             case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Name(id=name)) if name in names:
                 named = [each.id for each in parts if isinstance(each, ast.Name)]
                 if len(named) == len(parts):
-                    return source.path, [changes.after(source, statement, _all(named, device))]
+                    return source.path, [changes.after(source, statement, all_moved(named, device))]
     return None
-
-
-def _all(names: list[str], device: str) -> str:
-    return f"{', '.join(names)} = {', '.join(f'{name}.to({device})' for name in names)}"
 
 
 def whole(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
@@ -82,7 +78,7 @@ def _moved(observation: Observation, tree: Tree, line: str, whole: bool) -> tupl
     if moved:  # one line for all of them, in the order of the loop
         order = [each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)]
         names = sorted([*moved, str(name)], key=lambda each: order.index(each) if each in order else len(order))
-        return source.path, [changes.replace(source, first, _all(names, device))]
+        return source.path, [changes.replace(source, first, all_moved(names, device))]
     return source.path, [changes.before(source, first, line.format(name=name, device=device))]
 
 
@@ -111,4 +107,4 @@ def _moved_there(source: Source, statement: ast.stmt, device: str) -> list[str]:
     names = [
         each.id for each in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(each, ast.Name)
     ]
-    return names if source.code(statement) == _all(names, device) else []
+    return names if source.code(statement) == all_moved(names, device) else []
