@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from torchport.cli.following import how_it_ended, show, show_failure
-from torchport.cli.running import refuse
+from torchport.cli.printing import refuse
 from torchport.cli.words import Command, Option, language_option
 from torchport.text import _, mark
 

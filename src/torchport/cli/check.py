@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gc
 import io
-import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from torchport.cli.printing import format_option, layout, refuse
 from torchport.cli.words import Command, Option, language_option
 from torchport.text import _, language, mark, set_language
 
@@ -63,14 +62,7 @@ FORMATS = ("text", "json", "sarif", "github", "html")
     cls=Option,
     help=mark("The least severity that makes the exit code 1."),
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="text",
-    cls=Option,
-    help=mark("How to print the report."),
-)
+@format_option(mark("How to print the report."), *FORMATS)
 @click.option(
     "--output",
     metavar="FILE",
@@ -94,7 +86,7 @@ def check(form: str, output: Path | None, fail_on: str, **asked: Any) -> int:
     request = Request(**asked)
     wrong = _contradiction(request, form, output)
     if wrong:
-        return _refuse(wrong)
+        return refuse(wrong, 2)
     spoken = language()
     gc.set_threshold(200_000)  # syntax trees are many objects and few cycles: looking often takes a tenth of the time
     try:
@@ -102,9 +94,9 @@ def check(form: str, output: Path | None, fail_on: str, **asked: Any) -> int:
             set_language("en")  # what programs read never changes with the language
         survey = check(request, folder=Path.cwd())
     except UnknownRule as error:
-        return _refuse(_unknown_rule(error.name, error.nearest))
+        return refuse(_unknown_rule(error.name, error.nearest), 2)
     except (PathMissing, ConfigError, BaselineError) as error:
-        return _refuse(str(error))
+        return refuse(str(error), 2)
     finally:
         set_language(spoken)
     code = exit_code(survey, Severity(fail_on))
@@ -135,12 +127,6 @@ def _unknown_rule(name: str, nearest: tuple[str, ...]) -> str:
     return _("no rule is named {name}; ids look like C101, and C1 means all that begin so").format(name=name)
 
 
-def _refuse(message: str) -> int:
-    for line in message.splitlines():
-        print(f"torchport: {line}", file=sys.stderr)
-    return 2
-
-
 def _print(survey: Survey, form: str, output: Path | None, code: int) -> bool:
     """Prints or writes the report; False where it cannot be written."""
     from torchport.report import check_text
@@ -150,20 +136,20 @@ def _print(survey: Survey, form: str, output: Path | None, code: int) -> bool:
             stream.reconfigure(errors="replace")
     if survey.diff is not None:
         print(survey.diff, end="")
-        print(check_text.render_summary(survey, **_layout(sys.stderr)), end="", file=sys.stderr)
+        print(check_text.render_summary(survey, **layout(sys.stderr)), end="", file=sys.stderr)
     elif output is None:
-        print(_report(survey, form, code, _layout(sys.stdout)), end="")
+        print(_report(survey, form, code, layout(sys.stdout)), end="")
     else:
         try:
             output.write_text(_report(survey, form, code, {}), encoding="utf-8")
         except OSError as error:
-            _refuse(_("--output {path}: {error}").format(path=output, error=error.strerror))
+            refuse(_("--output {path}: {error}").format(path=output, error=error.strerror), 2)
             return False
-        print(check_text.render_summary(survey, **_layout(sys.stderr)), end="", file=sys.stderr)
+        print(check_text.render_summary(survey, **layout(sys.stderr)), end="", file=sys.stderr)
     return True
 
 
-def _report(survey: Survey, form: str, code: int, layout: dict[str, Any]) -> str:
+def _report(survey: Survey, form: str, code: int, style: dict[str, Any]) -> str:
     from torchport.api.check import reader
 
     read = reader(Path.cwd())
@@ -186,10 +172,4 @@ def _report(survey: Survey, form: str, code: int, layout: dict[str, Any]) -> str
         return check_html.render(survey, read=read, language=language(), folder=Path.cwd().name)
     from torchport.report import check_text
 
-    return check_text.render(survey, read=read, **layout)
-
-
-def _layout(stream: Any) -> dict[str, Any]:
-    terminal = stream.isatty()
-    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return {"width": min(shutil.get_terminal_size((100, 24)).columns, 120), "color": color}
+    return check_text.render(survey, read=read, **style)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import os
-import shutil
 import sys
 
 import click
 
-from torchport.cli.words import Command, Option, language_option
+from torchport.cli.printing import format_option, layout
+from torchport.cli.words import Command, language_option
 from torchport.text import _, language, mark, set_language
 
 
@@ -23,14 +22,7 @@ from torchport.text import _, language, mark, set_language
     ),
 )
 @click.argument("target", metavar="TARGET")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    cls=Option,
-    help=mark("How to print the report."),
-)
+@format_option(mark("How to print the report."))
 @language_option()
 def explain(target: str, form: str) -> int:
     """Returns the exit code of contract.md."""
@@ -58,7 +50,5 @@ def explain(target: str, form: str) -> int:
     if form == "json":
         print(explanation_text.render_json(explanation), end="")
         return 0
-    color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-    print(explanation_text.render(explanation, width=width, color=color), end="")
+    print(explanation_text.render(explanation, **layout(sys.stdout)), end="")
     return 0

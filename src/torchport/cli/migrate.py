@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from torchport.cli.running import (
-    gpu_option,
-    gpus_option,
-    python_option,
-    refuse,
-    refuse_gpu,
-    steps_option,
-    timeout_option,
-)
+from torchport.cli.printing import format_option, layout, refuse
+from torchport.cli.running import gpu_option, gpus_option, python_option, refuse_gpu, steps_option, timeout_option
 from torchport.cli.words import Command, Option, language_option
 from torchport.text import _, mark
 
@@ -59,14 +51,7 @@ _STEPS = {
 @steps_option()
 @timeout_option(mark("Stop each run after that time."))
 @python_option()
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    cls=Option,
-    help=mark("How to print the report. [default: text]"),
-)
+@format_option(mark("How to print the report."))
 @language_option()
 def migrate(form: str, **asked: Any) -> int:
     """Returns the exit code of contract.md."""
@@ -95,9 +80,7 @@ def migrate(form: str, **asked: Any) -> int:
     if form == "json":
         print(migration_json.render(migrated), end="")
         return migrated.exit_code
-    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-    color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    print(migration_text.render(migrated, width=width, color=color), end="")
+    print(migration_text.render(migrated, **layout(sys.stdout)), end="")
     return migrated.exit_code
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from pathlib import Path
 
 import click
 
+from torchport.cli.printing import format_option, layout
 from torchport.cli.words import Command, Option, language_option
 from torchport.text import mark
 
@@ -25,22 +24,13 @@ _SHOWN = 10
     ),
 )
 @click.option("--all", "whole", is_flag=True, cls=Option, help=mark("All projects and users of this machine."))
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    cls=Option,
-    help=mark("How to print the list."),
-)
+@format_option(mark("How to print the list."))
 @language_option()
 def ps(whole: bool, form: str) -> int:
     """Returns 0."""
     from torchport.api.runs import machine_runs, project_runs
     from torchport.report import cards_text, runs_text
 
-    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-    color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     if not whole:
         runs = project_runs(Path.cwd())
         if form == "json":
@@ -49,15 +39,15 @@ def ps(whole: bool, form: str) -> int:
         ended = [run for run in runs if not run.alive]
         left_out = {run.folder for run in ended[:-_SHOWN]}
         shown = [run for run in runs if run.folder not in left_out]
-        print(runs_text.render(shown, older=len(left_out), width=width, color=color), end="")
+        print(runs_text.render(shown, older=len(left_out), **layout(sys.stdout)), end="")
         return 0
     machine = machine_runs()
     hidden = [(one.folder, one.pid, one.user) for one in machine.hidden]
     if form == "json":
         print(runs_text.render_json(machine.runs, hidden=hidden, cards=machine.cards or ()), end="")
         return 0
-    print(runs_text.render(machine.runs, hidden=hidden, whose=True, width=width, color=color), end="")
+    print(runs_text.render(machine.runs, hidden=hidden, whose=True, **layout(sys.stdout)), end="")
     if machine.cards:
         print()
-        print(cards_text.render(machine.cards, width=width, color=color), end="")
+        print(cards_text.render(machine.cards, **layout(sys.stdout)), end="")
     return 0

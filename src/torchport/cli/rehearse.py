@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchport.cli.running import (
-    gpu_option,
-    gpus_option,
-    python_option,
-    refuse,
-    refuse_gpu,
-    steps_option,
-    timeout_option,
-)
+from torchport.cli.printing import format_option, layout, refuse
+from torchport.cli.running import gpu_option, gpus_option, python_option, refuse_gpu, steps_option, timeout_option
 from torchport.cli.words import Option, RunsAProgram, language_option
 from torchport.text import _, language, mark, ngettext
 
@@ -61,14 +53,7 @@ _SHOWN_LOG_LINES = 20
     cls=Option,
     help=mark("Also write the report as a page."),
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    cls=Option,
-    help=mark("How to print the report. With json the program's own output goes to standard error."),
-)
+@format_option(mark("How to print the report. With json the program's own output goes to standard error."))
 @language_option()
 def rehearse(html: Path | None, form: str, **asked: Any) -> int:
     """Returns the exit code of contract.md."""
@@ -165,11 +150,8 @@ def _print_report(run: Run, form: str, html: Path | None) -> None:
         return
     from torchport.report import rehearsal_text
 
-    terminal = sys.stdout.isatty()
-    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     print()
     print(
-        rehearsal_text.render(run, width=width, color=color, page=str(html.resolve()) if html else None),
+        rehearsal_text.render(run, **layout(sys.stdout), page=str(html.resolve()) if html else None),
         end="",
     )

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchport.cli.following import Shown, show_failure
-from torchport.cli.running import python_option, refuse
+from torchport.cli.printing import format_option, refuse
+from torchport.cli.running import python_option
 from torchport.cli.words import Option, RunsAProgram, language_option
 from torchport.text import _, mark, ngettext
 
@@ -94,14 +95,7 @@ class Runs(RunsAProgram):
     help=mark("Start without a look at torch, disk, data, ports and shared memory."),
 )  # fmt: skip
 @python_option()
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    cls=Option,
-    help=mark("How to print the plan of --dry-run, and the run that --detach starts."),
-)
+@format_option(mark("How to print the plan of --dry-run, and the run that --detach starts."))
 @language_option()
 def run(detach: bool, dry_run: bool, form: str, **asked: Any) -> int:
     """Returns the script's exit code, or that of a refusal."""

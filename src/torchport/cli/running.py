@@ -1,13 +1,13 @@
-"""What the commands that run the user's program share: options, and how a refusal is said."""
+"""The options that commands which run the user's program share."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from torchport.cli.printing import refuse
 from torchport.cli.words import Option
 from torchport.text import _, mark
 
@@ -54,13 +54,6 @@ def python_option() -> Decorator:
         cls=Option,
         help=mark("The project's Python. [default: the active or the project's own environment]"),
     )
-
-
-def refuse(message: str, code: int) -> int:
-    """Says on standard error why nothing is done, and returns the exit code."""
-    for line in message.splitlines():
-        print(f"torchport: {line}", file=sys.stderr)
-    return code
 
 
 def refuse_gpu(error: UnknownGpu) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchport.cli.running import refuse, refuse_gpu
+from torchport.cli.printing import format_option, layout, refuse
+from torchport.cli.running import refuse_gpu
 from torchport.cli.words import Command, Option, language_option
 from torchport.text import _, mark
 
@@ -40,14 +40,7 @@ if TYPE_CHECKING:
     "--check", is_flag=True, cls=Option, help=mark("Change nothing; tell what has drifted from torchport.lock.")
 )
 @click.option("--offline", metavar="FOLDER", cls=Option, help=mark("Take all packages from this folder of wheels."))
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "requirements"]),
-    default="text",
-    cls=Option,
-    help=mark("How to print the stack; requirements is a file for pip and uv."),
-)
+@format_option(mark("How to print the stack; requirements is a file for pip and uv."), "text", "json", "requirements")
 @language_option()
 def stack(check: bool, form: str, **asked: Any) -> int:
     """Returns the exit code of contract.md."""
@@ -78,9 +71,9 @@ def _print(locked: Locked, form: str) -> int:
         print(stack_json.render(locked), end="")
     elif form == "requirements" and locked.stack is not None:
         print(stack_requirements.render(locked.stack), end="")
-        print(stack_text.render(locked, **_layout(sys.stderr)), end="", file=sys.stderr)
+        print(stack_text.render(locked, **layout(sys.stderr)), end="", file=sys.stderr)
     else:
-        print(stack_text.render(locked, **_layout(sys.stdout)), end="")
+        print(stack_text.render(locked, **layout(sys.stdout)), end="")
     return locked.exit_code
 
 
@@ -90,10 +83,5 @@ def _print_compared(compared: Compared, form: str) -> int:
     if form == "json":
         print(stack_json.render_compared(compared), end="")
     else:
-        print(stack_text.render_compared(compared, **_layout(sys.stdout)), end="")
+        print(stack_text.render_compared(compared, **layout(sys.stdout)), end="")
     return compared.exit_code
-
-
-def _layout(stream: Any) -> dict[str, Any]:
-    color = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return {"width": min(shutil.get_terminal_size((100, 24)).columns, 120), "color": color}
