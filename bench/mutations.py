@@ -71,8 +71,8 @@ def right_lines(source: Source, call: ast.Call) -> frozenset[int]:
     if owner is not None:
         found |= _made(source, owner, _MOST_STEPS)
     handed = (*call.args, *(word.value for word in call.keywords))
-    if isinstance(call.func, ast.Name) and any(source.code(each).rsplit(".", 1)[-1] == "device" for each in handed):
-        found |= _uses(source, call.func.id)
+    if any(source.code(each).rsplit(".", 1)[-1] == "device" for each in handed):
+        found |= _uses(source, source.code(call.func).rsplit(".", 1)[-1])
     return frozenset(found)
 
 
@@ -120,8 +120,10 @@ def _uses(source: Source, name: str) -> set[int]:
     """The lines of a function, or of a class's ``__init__``, that use its device."""
     found: set[int] = set()
     for function in source.nodes(ast.FunctionDef):
-        owner = source.method_class(function)
-        if function.name == name or (function.name == "__init__" and owner is not None and owner.name == name):
+        owner = source.parent(function)
+        if function.name == name or (
+            function.name == "__init__" and isinstance(owner, ast.ClassDef) and owner.name == name
+        ):
             found |= {each.lineno for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == "device"}
     return found
 

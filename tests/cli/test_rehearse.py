@@ -320,3 +320,20 @@ def test_a_record_that_can_grow_no_further_stops_nothing(project):
     assert "arguments []" in done.stdout, done.stderr
     assert "the record stops here" in done.stderr
     assert "rehearsed train.py" in done.stdout
+
+
+@pytest.mark.full
+def test_a_rank_ends_as_its_program_does(project):
+    write(
+        project,
+        """
+        import atexit, os, sys, torch.distributed as dist
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+        dist.init_process_group("gloo", rank=0, world_size=1)
+        atexit.register(print, "said at the end")
+        sys.exit(3)
+        """,
+    )
+    done = rehearse(project, "train.py")
+    assert done.returncode == 4, done.stderr
+    assert "said at the end" in done.stdout

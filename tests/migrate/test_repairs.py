@@ -254,6 +254,16 @@ FAULTS = {
         "assigned",
         "a, b = a.to(device), b.to(device)",
     ),
+    "set in another place than made": (
+        """
+        def f(model, graph):
+            x = graph.x
+            model(x)
+        """,
+        ("R101", 3, [cpu("x", None, "from_numpy", set=2), gpu()]),
+        "set",
+        "x = graph.x.to(device)",
+    ),
     "ranks that share a GPU": (
         """
         import torch.distributed as dist
@@ -322,7 +332,7 @@ def observation(id, line, tensors):
     def site(number):
         return Site("train.py", number + FIRST - 1, "f") if number else None
 
-    places = ("born", "root")
+    places = ("born", "root", "set")
     told = [{**each, **{name: site(each.get(name)) for name in places}, "argument": "self"} for each in tensors]
     return Observation(1, id, "error", site(line), {"tensors": told, "offender": 0 if told else None}, 0)
 

@@ -90,11 +90,8 @@ def _file(program: Program, place: Path) -> Path:
 def python_of(entry: Entry, named: str | None, folder: Path, environ: Mapping[str, str]) -> str:
     """The interpreter of the project, which the copy does not have. Raises ConfigError and InterpreterError."""
     place, settings = entry.project / entry.folder, config.load(entry.project)
-    explicit = interpreter.executable(named, folder) if named else None
-    if explicit is None and entry.python:
-        explicit = interpreter.executable(entry.python, place)
-    if explicit is None and settings.python:
-        explicit = interpreter.executable(settings.python, entry.project)
+    asked, where = (named, folder) if named else (entry.python, place)
+    explicit = interpreter.named(asked, where, settings.python, entry.project)
     if explicit is not None and os.sep in explicit:
         explicit = os.path.abspath(explicit)
     return interpreter.choose(explicit, entry.project, place, environ, sys.executable).python

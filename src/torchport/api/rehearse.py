@@ -63,7 +63,7 @@ def rehearse(
     project = find_project(entry or folder, folder, Path.home())
     settings = config.load(project.root)
     plan = _plan(request, program, entry, project, settings, folder)
-    python = _explicit_python(request, program, project, settings, folder)
+    python = interpreter.named(request.python or program.python, folder, settings.python, project.root)
     torch = interpreter.choose(python, project.root, folder, environ, sys.executable)
     facts = Facts(machine.host(), torch, machine.real_gpus())
     # A real card must not come between; without one the variable stays as the user has it.
@@ -139,13 +139,3 @@ def _plan(
             seed=request.seed,
         ),
     )
-
-
-def _explicit_python(
-    request: Request, program: Program, project: Project, settings: Config, folder: Path
-) -> str | None:
-    """The interpreter that the user names: by option, in the rehearsed command, or in the configuration."""
-    named = request.python or program.python
-    if named:
-        return interpreter.executable(named, folder)
-    return interpreter.executable(settings.python, project.root) if settings.python else None

@@ -259,11 +259,7 @@ def _refuse_inherited(env: tuple[tuple[str, str], ...], environ: Mapping[str, st
 def _facts(
     request: Request, program: Program, project: Project, settings: Config, folder: Path, environ: Mapping[str, str]
 ) -> Facts:
-    explicit = None
-    if named := request.python or program.python:
-        explicit = interpreter.executable(named, folder)
-    elif settings.python:
-        explicit = interpreter.executable(settings.python, project.root)
+    explicit = interpreter.named(request.python or program.python, folder, settings.python, project.root)
     look = interpreter.environment if program.kind == "command" else interpreter.choose
     torch = look(explicit, project.root, folder, environ, sys.executable)
     driver, cards = cards_of.look() if request.gpus else (None, None)

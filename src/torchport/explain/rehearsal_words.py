@@ -18,6 +18,7 @@ _REMEDIES = {
     "create-on": mark("Make it on that device: `{maker}(…, device={device})` at {site}"),
     "create-on-far": mark("Make it on the device of {other}: `{maker}(…, device=…)` at {site}"),
     "move": mark("Move it there: `{target}.to({device})` at {here}"),
+    "set": mark("Move it to the device of {other} where it is set: {set}"),
     "register-buffer": mark(
         'Register it, so that it moves with its module: `self.register_buffer("{leaf}", …)` at {site}'
     ),
@@ -161,6 +162,9 @@ def _evidence(observation: Observation) -> Iterator[Evidence]:
             ):
                 if isinstance(place, Site) and place != observation.site:
                     yield Evidence(_(text).format(name=name, maker=_operator(maker) or "?"), location(place))
+            told = (observation.site, tensor.get("born"), tensor.get("moved"))
+            if isinstance(tensor.get("set"), Site) and tensor["set"] not in told:
+                yield Evidence(_("{name} is set here").format(name=name), location(tensor["set"]))
             for built in tensor.get("built") or ():
                 if isinstance(built, Site) and built not in (observation.site, tensor.get("born")):
                     yield Evidence(_("{name} belongs to what is built here").format(name=name), location(built))
@@ -195,6 +199,9 @@ def _remedy(observation: Observation, parts: Mapping[str, str]) -> str:
     offender, here, site = offender or {}, observation.site, remedy.get("site") or observation.site
     if kind == "create-on" and _elsewhere(site, here):
         kind = "create-on-far"
+    given = offender.get("set")
+    if kind in ("move", "create-on-far") and _elsewhere(given, here) and (kind == "move" or _elsewhere(given, site)):
+        kind = "set"
     if kind not in _REMEDIES:
         return general
     target = str(remedy.get("target") or offender.get("name") or "")
@@ -208,6 +215,7 @@ def _remedy(observation: Observation, parts: Mapping[str, str]) -> str:
         "device": f'"{device}"' if _DEVICE.fullmatch(device) else device,
         "site": site,
         "here": here,
+        "set": given,
     }
     try:
         return _(_REMEDIES[kind]).format_map({name: str(value) for name, value in found.items() if value})
@@ -215,9 +223,11 @@ def _remedy(observation: Observation, parts: Mapping[str, str]) -> str:
         return general
 
 
-def _elsewhere(site: object, here: Site | None) -> bool:
+def _elsewhere(site: object, here: object) -> bool:
     """Whether a place lies in another function than the fault, where its variables mean nothing."""
-    return isinstance(site, Site) and here is not None and (site.path, site.function) != (here.path, here.function)
+    return (
+        isinstance(site, Site) and isinstance(here, Site) and (site.path, site.function) != (here.path, here.function)
+    )
 
 
 def _ranks(id: str, fields: Fields) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import platform
 import random
@@ -25,8 +27,10 @@ _active: list[Recorder] = []
 
 def main(spec: dict[str, Any], private: str) -> None:
     """Runs what ``spec`` asks for; the process then ends as the program would have ended it."""
+    status: list[int] = []
+    atexit.register(_leave, status)  # the first that is registered is the last that runs
     recorder = begin(spec, private, RecordWriter(spec["record"], _header(spec)))
-    run(spec["kind"], spec["argv"], before=lambda: _ready(recorder), on_end=lambda end: _end(recorder, end))
+    run(spec["kind"], spec["argv"], before=lambda: _ready(recorder), on_end=lambda end: _end(recorder, end, status))
 
 
 def child(spec: dict[str, Any], private: str, prepared: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +91,20 @@ def _ready(recorder: Recorder) -> None:
     recorder.begin()
 
 
-def _end(recorder: Recorder, outcome: Outcome) -> None:
-    error = outcome.error
-    recorder.finish(outcome.status, outcome.reason, error)
+def _end(recorder: Recorder, outcome: Outcome, status: list[int]) -> None:
+    recorder.finish(outcome.status, outcome.reason, outcome.error)
+    if outcome.reason != "interrupted":  # that ends by the signal
+        status.append(outcome.status)
+
+
+def _leave(status: list[int]) -> None:
+    """Ends a process that may have been a rank, when all of Python's own end is done.
+
+    gloo stands for NCCL here; where something of the program still holds a group, its threads now and then abort the
+    process while the interpreter takes its objects apart.
+    """
+    if status and "MASTER_ADDR" in os.environ and "torch.distributed" in sys.modules:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(status[0])

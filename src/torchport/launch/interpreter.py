@@ -54,6 +54,13 @@ def executable(name: str, folder: Path) -> str:
     return shutil.which(name) or name
 
 
+def named(asked: str | None, folder: Path, configured: str | None, project: Path) -> str | None:
+    """The interpreter that the user names: asked for in a folder, else in the project's configuration."""
+    if asked:
+        return executable(asked, folder)
+    return executable(configured, project) if configured else None
+
+
 def choose(explicit: str | None, project: Path, folder: Path, environ: Mapping[str, str], own: str) -> TorchFacts:
     """The interpreter for this project, with what is in it.
 

@@ -1,7 +1,9 @@
 """A parameter tells where the module was built that it belongs to."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 import torch
 from torch import nn
 
@@ -51,3 +53,36 @@ def test_what_a_tensor_was_computed_from():
     assert tensor["root_by"] == "torch.ones"
     assert "# ROOT" in Path(__file__).read_text(encoding="utf-8").splitlines()[tensor["root"][1] - 1]
     assert tensor["born"][1] == tensor["root"][1] + 1
+
+
+def made():
+    return SimpleNamespace(rows=torch.ones(3))
+
+
+def meets(rows):
+    return torch.ones(3, device="cuda") + rows
+
+
+def set_by_name():
+    held = made()
+    rows = held.rows  # SET
+    return meets(rows.view(3))
+
+
+def handed_on():
+    held = made()
+    return meets(held.rows)  # SET HERE
+
+
+def used_where_it_is():
+    torch.ones(3, device="cuda") + made().rows
+
+
+@pytest.mark.parametrize(("call", "mark"), [(set_by_name, "# SET"), (handed_on, "# SET HERE"), (used_where_it_is, "")])
+def test_where_the_program_gives_a_tensor_its_name(call, mark):
+    with virtual_cuda() as session:
+        call()
+        (seen,) = session.machine.faults.seen.values()
+    place = seen.fields["tensors"][seen.fields["offender"]]["set"]
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    assert lines[place[1] - 1].endswith(mark) if mark else place is None

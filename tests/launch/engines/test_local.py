@@ -53,6 +53,7 @@ def test_command_lines(plan, argv):
                 "PET_NPROC_PER_NODE": "2",
                 "PET_MAX_RESTARTS": "3",
                 "PET_NO_PYTHON": "1",
+                "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
                 "PET_SHUTDOWN_TIMEOUT": "90",
                 "PET_SIGNALS_TO_HANDLE": "SIGTERM,SIGINT,SIGQUIT",
                 "OMP_NUM_THREADS": "1",

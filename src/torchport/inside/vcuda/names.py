@@ -32,6 +32,7 @@ def describe(machine: Machine, operands: list[Operand], offender: Operand | None
     fields: dict[str, Any] = {"tensors": tensors, "offender": index, "remedy": {"kind": remedy}}
     if index is not None:
         fields["remedy"] = _remedy(tensors, index, remedy, offender)
+        tensors[index]["set"] = _set(shown[index].tensor, frames)
     fields["api"] = _call_text(frames[0]) if frames else None
     return fields
 
@@ -120,7 +121,6 @@ _FACTORIES = frozenset(
         "zeros",
         "empty",
         "as_tensor",
-        "from_numpy",
         "tril_indices",
         "triu_indices",
         "FloatTensor",
@@ -146,6 +146,49 @@ def name_of(tensor: Any, frames: list[FrameType]) -> str | None:
             if isinstance(value, torch.Tensor) and _shares(value, storage):
                 return text
     return None
+
+
+def _set(tensor: Any, frames: list[FrameType]) -> Place | None:
+    """Where the outermost frame that has a variable of this tensor gave it its value, or handed it on without one."""
+    found = tags.parts(tensor)
+    storage = tags.storage_of(found[0]) if found else None
+    place: Place | None = None
+    for inner, frame in enumerate(frames if storage is not None else ()):
+        held = [
+            name
+            for name, value in variables(frame).items()
+            if isinstance(value, torch.Tensor) and _shares(value, storage)
+        ]
+        if not held:
+            # Only an expression of this line has it: model(graph.x)
+            return (frame.f_code, frame.f_lineno) if inner and place is None else place
+        lines = [line for name in held for line in _stores(frame).get(name, ()) if line < frame.f_lineno]
+        place = (frame.f_code, max(lines)) if lines else None
+    return place
+
+
+def _stores(frame: FrameType) -> dict[str, list[int]]:
+    """The lines in which a function, or a file outside of functions, binds its names."""
+    tree = _tree(frame.f_code.co_filename)
+    first = frame.f_code.co_firstlineno
+    for node in ast.walk(tree) if tree is not None else ():
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+        if isinstance(node, functions) and first in (node.lineno, *(each.lineno for each in node.decorator_list)):
+            return _bound_in(node)
+    return _bound_in(tree) if tree is not None and frame.f_code.co_name == "<module>" else {}
+
+
+def _bound_in(owner: ast.AST) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    waiting = list(ast.iter_child_nodes(owner))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.setdefault(node.id, []).append(node.lineno)
+        waiting.extend(ast.iter_child_nodes(node))
+    return found
 
 
 def _match(text: str, value: Any, tensor: Any, storage: Any) -> str | None:

@@ -47,6 +47,7 @@ REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("batch as a dictionary", batch.mapping),
     ("batch as a list", batch.sequence),
     ("assigned", assigned.repair),
+    ("set", assigned.where_set),
     ("use", use.repair),
     ("use of a module", use.to_module),
 )

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from torchport.check import changes
 from torchport.check.rule import Change
 from torchport.check.rules.meetings import device_name
 from torchport.migrate.repairs.sites import at_line, born, of_module, offender
 from torchport.migrate.tree import Tree
-from torchport.record import Observation
+from torchport.record import Observation, Site
 
 _ATOMS = (ast.Call, ast.Subscript, ast.Attribute, ast.Name)
+
+
+def where_set(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
+    """The same where the program gives the tensor its name, though another file has made it: ``x = graph.x``."""
+    wrong, index = offender(observation), observation.fields.get("offender")
+    if not isinstance(wrong.get("set"), Site):
+        return None
+    here = {**wrong, "born": wrong["set"]}
+    tensors = [here if number == index else each for number, each in enumerate(observation.fields["tensors"])]
+    return repair(replace(observation, fields={**observation.fields, "tensors": tensors}), tree)
 
 
 def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
