@@ -31,8 +31,11 @@ def describe(machine: Machine, operands: list[Operand], offender: Operand | None
     index = next((i for i, operand in enumerate(shown) if _same(operand, offender)), None)
     fields: dict[str, Any] = {"tensors": tensors, "offender": index, "remedy": {"kind": remedy}}
     if index is not None:
-        fields["remedy"] = _remedy(tensors, index, remedy, offender)
-        tensors[index]["set"] = _set(shown[index].tensor, frames)
+        kept = _set_on_self(tensors[index]["name"], frames)
+        tensors[index]["set"] = _set(shown[index].tensor, frames) or kept
+        if remedy == "move" and kept is not None and isinstance(variables(frames[0]).get("self"), torch.nn.Module):
+            remedy = "register-buffer"
+        fields["remedy"] = _remedy(tensors, index, remedy, offender, kept)
     fields["api"] = _call_text(frames[0]) if frames else None
     return fields
 
@@ -90,18 +93,21 @@ def _of_module(tensor: Any, origin: tags.Origin) -> bool:
     return isinstance(tensor, torch.nn.Parameter) or origin.kind in ("parameter", "buffer")
 
 
-def _remedy(tensors: list[dict[str, Any]], index: int, kind: str, offender: Operand | None) -> dict[str, Any]:
+def _remedy(
+    tensors: list[dict[str, Any]], index: int, kind: str, offender: Operand | None, kept: Place | None
+) -> dict[str, Any]:
     culprit = tensors[index]
     other = next((t for t in tensors if t["device"] != culprit["device"]), None)
     target = "device"
     if other is not None:
         target = f"{other['name']}.device" if other["name"] else repr(other["device"])
-    if kind == "move":
+    if kind in ("move", "register-buffer"):
         if culprit["kind"] in ("parameter", "buffer"):
             kind = "module-to"
         elif culprit["born_by"] in _FACTORIES:
-            kind = "create-on"
-    return {"kind": kind, "target": culprit["name"], "device": target, "place": culprit["born"]}
+            kind = "create-on" if kind == "move" else kind
+    place = kept if kind == "register-buffer" else culprit["born"]
+    return {"kind": kind, "target": culprit["name"], "device": target, "place": place}
 
 
 _FACTORIES = frozenset(
@@ -165,6 +171,24 @@ def _set(tensor: Any, frames: list[FrameType]) -> Place | None:
         lines = [line for name in held for line in _stores(frame).get(name, ()) if line < frame.f_lineno]
         place = (frame.f_code, max(lines)) if lines else None
     return place
+
+
+def _set_on_self(name: str | None, frames: list[FrameType]) -> Place | None:
+    """Where the class of the innermost method assigns an attribute of self that is no buffer and no parameter."""
+    owner, _dot, attribute = (name or "").partition(".")
+    if owner != "self" or not attribute.isidentifier() or not frames:
+        return None
+    tree, line = _tree(frames[0].f_code.co_filename), frames[0].f_code.co_firstlineno
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.ClassDef) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            lines = [
+                each.lineno
+                for each in ast.walk(node)
+                if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store) and ast.unparse(each) == name
+            ]
+            if lines:
+                return frames[0].f_code, lines[0]
+    return None
 
 
 def _stores(frame: FrameType) -> dict[str, list[int]]:

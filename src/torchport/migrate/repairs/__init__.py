@@ -46,6 +46,7 @@ REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("batch moved", batch.whole),
     ("batch as a dictionary", batch.mapping),
     ("batch as a list", batch.sequence),
+    ("buffer where it is set", factory.kept),
     ("assigned", assigned.repair),
     ("set", assigned.where_set),
     ("use", use.repair),

@@ -53,6 +53,17 @@ def register(observation: Observation, tree: Tree) -> tuple[str, list[Change]] |
     return (site.path, found) if found and site is not None else None
 
 
+def kept(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
+    """A tensor that a module was given and keeps as it is, ``self.mean = mean``, registered there."""
+    wrong = offender(observation)
+    site = wrong.get("set")
+    if wrong.get("device") != "cpu" or not isinstance(site, Site):
+        return None
+    source = tree.read(site.path)
+    found = _registered(source, site) if source is not None else []
+    return (site.path, found) if found else None
+
+
 def _registered(source: Source, site: Site) -> list[Change]:
     """The tensor that a module keeps, registered where it is made."""
     for statement in at_line(source, site.line, ast.Assign):
