@@ -254,6 +254,20 @@ FAULTS = {
         "assigned",
         "a, b = a.to(device), b.to(device)",
     ),
+    "kept by a module as it was given": (
+        """
+        class Net(nn.Module):
+            def __init__(self, mean):
+                super().__init__()
+                self.mean = mean
+
+            def forward(self, x):
+                return x - self.mean
+        """,
+        ("R101", 7, [cpu("self.mean", None, "div", set=4), gpu("x")]),
+        "buffer where it is set",
+        'self.register_buffer("mean", mean, persistent=False)',
+    ),
     "set in another place than made": (
         """
         def f(model, graph):

@@ -86,3 +86,21 @@ def test_where_the_program_gives_a_tensor_its_name(call, mark):
     place = seen.fields["tensors"][seen.fields["offender"]]["set"]
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     assert lines[place[1] - 1].endswith(mark) if mark else place is None
+
+
+class Keeps(nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = rows  # KEPT
+
+    def forward(self, x):
+        return x + self.rows
+
+
+def test_what_a_module_keeps_is_to_be_registered():
+    with virtual_cuda() as session:
+        Keeps(made().rows).cuda()(torch.ones(3, device="cuda"))
+        (seen,) = session.machine.faults.seen.values()
+    remedy = seen.fields["remedy"]
+    assert remedy["kind"] == "register-buffer"
+    assert "# KEPT" in Path(__file__).read_text(encoding="utf-8").splitlines()[remedy["place"][1] - 1]
