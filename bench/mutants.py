@@ -9,8 +9,9 @@ program fails. Placed: a place that the report names is the line of the edit, or
 value. Repaired: ``torchport migrate`` makes it clean, with the losses that it has on the CPU.
 
 FOLDERs hold projects as tests/projects does (NAME/right with NAME/project.toml); without one, that folder is taken.
-With --public, mutants of public projects at pinned commits, on fake data. What --save keeps is not done again. Mutants
-that no run on CUDA could notice are those of unnoticeable.toml, each with its reason.
+With --public, mutants of public projects at pinned commits, on fake data, in the lines that their programs come to.
+What --save keeps is not done again. Mutants that no run on CUDA could notice are those of unnoticeable.toml, each with
+its reason.
 """
 
 from __future__ import annotations
@@ -190,8 +191,8 @@ def main() -> None:
         for (severity, path, rule, code), count in original.items():
             alarms[f"{severity:8}{subject.name} {path} {rule} {code}"] += count
         lines += sum(len(path.read_bytes().splitlines()) for path in subject.project.rglob("*.py"))
-        for mutant in mutants(subject.project):
-            if subject.takes(mutant.path):
+        for mutant in mutants(subject.project, subject.name):
+            if subject.takes(mutant.path, mutant.first, mutant.line):
                 before = known.get(mutant.name, {})
                 work.append((subject, Seen(mutant, *(before.get(name) for name in COLUMNS)), original))
     if options.sample:

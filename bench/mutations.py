@@ -23,12 +23,13 @@ Edit = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One edit of one file of a project. ``lines`` are those of the edit, and where what is no longer moved gets its
-    value.
+    """One edit of one file of the project ``of``, which begins in line ``first`` and ends in ``line``. ``lines`` are
+    those of the edit, and where what is no longer moved gets its value.
     """
 
-    project: Path
+    of: str
     path: str
+    first: int
     line: int
     kind: str
     before: str
@@ -37,8 +38,7 @@ class Mutant:
 
     @property
     def place(self) -> str:
-        name = self.project.parent.name if self.project.name == "right" else self.project.name
-        return f"{name}/{self.path}:{self.line}"
+        return f"{self.of}/{self.path}:{self.line}"
 
     @property
     def name(self) -> str:
@@ -46,8 +46,8 @@ class Mutant:
         return f"{self.place} {self.kind} {self.before}"
 
 
-def mutants(project: Path) -> Iterator[Mutant]:
-    """All mutants of a project, file by file, in the order of the text."""
+def mutants(project: Path, of: str) -> Iterator[Mutant]:
+    """All mutants of a project with that name, file by file, in the order of the text."""
     for file in sorted(project.rglob("*.py")):
         path = file.relative_to(project).as_posix()
         try:
@@ -60,8 +60,9 @@ def mutants(project: Path) -> Iterator[Mutant]:
                 changed = source.text[:start] + text + source.text[end:]
                 if changed not in seen and changed != source.text and _parses(changed):
                     seen.add(changed)
-                    line = call.end_lineno or call.lineno
-                    yield Mutant(project, path, line, kind, source.code(call)[:80], changed, right_lines(source, call))
+                    first, line = call.lineno, call.end_lineno or call.lineno
+                    before, right = source.code(call)[:80], right_lines(source, call)
+                    yield Mutant(of, path, first, line, kind, before, changed, right)
 
 
 def right_lines(source: Source, call: ast.Call) -> frozenset[int]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import atexit
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -47,8 +47,8 @@ PUBLIC = (
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One project. ``project`` is copied, the program starts in ``folder`` of the copy; ``files`` are those that it
-    runs, empty for all.
+    """One project. ``project`` is copied, the program starts in ``folder`` of the copy; ``lines`` are those that it
+    comes to, None for all.
     """
 
     name: str
@@ -57,11 +57,12 @@ class Subject:
     folder: str = "."
     options: tuple[str, ...] = ()
     environ: dict[str, str] = field(default_factory=dict)
-    files: tuple[str, ...] = ()
+    lines: frozenset[tuple[str, int]] | None = None
     python: str = sys.executable
 
-    def takes(self, path: str) -> bool:
-        return not self.files or path in self.files
+    def takes(self, path: str, first: int, last: int) -> bool:
+        """Whether the program comes to any of these lines of a file."""
+        return self.lines is None or any((path, line) in self.lines for line in range(first, last + 1))
 
 
 def ours(folders: Sequence[Path] = ()) -> Iterator[Subject]:
@@ -88,28 +89,29 @@ def public(checkouts: Path, python: str) -> Iterator[Subject]:
                 continue
             changed = {name: value for name, value in environ.items() if name in _PASSED_ON}
             options = ("--steps", str(project.steps))
-            runs = _runs(folder, project.command)
-            yield Subject(project.name, folder, project.command, ".", options, changed, runs, python)
+            lines = _lines(folder, project.command, options, environ, python, scratch / "lines")
+            yield Subject(project.name, folder, project.command, ".", options, changed, lines, python)
 
 
-def _runs(folder: Path, command: str) -> tuple[str, ...]:
-    """The script of a command and the files beside it that it imports, in turn."""
-    waiting, found = [folder / shlex.split(command)[0]], []
-    while waiting:
-        path = waiting.pop()
-        name = path.relative_to(folder).as_posix()
-        if name in found or not path.is_file():
-            continue
-        found.append(name)
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom):
-                module = node.module or ""
-                names = [module, *(f"{module}.{each.name}".lstrip(".") for each in node.names)]
-            for base in {path.parent, folder}:
-                waiting += [base / f"{name.replace('.', '/')}.py" for name in names if name]
-                waiting += [base / name.replace(".", "/") / "__init__.py" for name in names if name]
-    return tuple(found)
+def _lines(
+    folder: Path, command: str, options: tuple[str, ...], environ: dict[str, str], python: str, file: Path
+) -> frozenset[tuple[str, int]]:
+    """The lines below a folder that a rehearsal of the program comes to."""
+    file.unlink(missing_ok=True)
+    words = ("--python", python, *options, *shlex.split(command))
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch, "copy")
+        shutil.copytree(folder, copy, symlinks=True)
+        subprocess.run(
+            [sys.executable, "-m", "torchport", "rehearse", *words],
+            cwd=copy,
+            env={**environ, "LINES_TO": str(file)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=900,
+        )
+    pairs = (line.rsplit(":", 1) for line in file.read_text(encoding="utf-8").splitlines())
+    return frozenset((path, int(number)) for path, number in pairs)
 
 
 _PASSED_ON = ("PYTHONPATH", "FAKE_IMAGES", "GPUS", "HOME", "MPLBACKEND", "MPLCONFIGDIR", "PYTHONHASHSEED")
