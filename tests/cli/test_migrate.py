@@ -156,4 +156,4 @@ def test_what_would_train_more_is_refused(project):
     patch = (project / "torchport.patch").read_text()
     assert "ModuleList" not in patch
     assert "+        self.rest = [nn.Linear(4, 4).to(device) for _ in range(2)]" in patch
-    assert "changed the losses, and was taken back" in done.stdout
+    assert "does not hold, and was taken back" in done.stdout

@@ -24,6 +24,7 @@ from torchport.migrated import Proof, losses
 from torchport.plan import Run
 from torchport.record import Observation
 
+_MEETINGS = frozenset({"R101", "R102", "R103"})
 _MOST_ROUNDS = 20
 _FAILURES = ("error", "oom", "hung")
 # What keeps a project from running on a GPU; the rest of what reading finds is told by ``check``.
@@ -105,10 +106,13 @@ def migrate(
     done.by_rehearsal = reference.of_rehearsal(done.reference, works_on_cpu, done.first)
     wanted = losses((done.first if done.by_rehearsal else done.reference).records)
     done.read = tuple(_read(done, torch))
-    current = done.first
+    current, before = done.first, tree.state()
     if _repair_as_read(done, torch, device_rules()):
         tell("repair")
         current = run(tree.folder, Launch())
+        if _new_kinds(done.first, current) or not _holds(done.first, current, wanted):
+            tree.restore(before)
+            current, done.read_repaired = done.first, []
     _run_and_repair(done, current, run, wanted, tell)
     tell("strict")
     done.last = run(tree.folder, Launch(strict=True))
@@ -193,9 +197,13 @@ def _run_and_repair(
 ) -> None:
     """Rounds of a rehearsal and the repairs of what it saw; one that breaks the program or its losses is taken back."""
     tried: set[tuple[str, str]] = set()
-    alone = False
+    second: set[tuple[str, str]] = set()  # what brought in faults of another kind: taken where nothing else is left
+    alone = lenient = False
     while done.rounds < _MOST_ROUNDS:
         proposals = _proposals(_errors(current), done.tree, tried)[: 1 if alone else None]
+        if not proposals and second and not lenient:
+            lenient, alone, tried = True, True, tried - second
+            continue
         if not proposals:
             break
         done.rounds += 1
@@ -205,16 +213,24 @@ def _run_and_repair(
         tell("repair")
         fresh = run(done.tree.folder, Launch())
         have = Counter(identity(each, done.tree) for each in _errors(fresh))
-        if made and all(have[each.identity] < had[each.identity] for each in made) and _holds(current, fresh, wanted):
-            done.applied += made
-            current, alone = fresh, False
-            continue
+        fits = made and all(have[each.identity] < had[each.identity] for each in made)
+        if fits and _holds(current, fresh, wanted):
+            if lenient or not _new_kinds(current, fresh):
+                done.applied += made
+                current, alone = fresh, False
+                continue
+            second |= {(each.kind, each.identity) for each in made} if len(made) == 1 else set()
         done.tree.restore(before)
         alone = len(made) > 1
         if not alone:  # of several that do not hold together, each gets its turn
             done.refused += made
             tried |= {(each.kind, each.identity) for each in proposals}
     done.left = [each for each in current.findings if each.severity == Severity.ERROR]
+
+
+def _new_kinds(current: Run, fresh: Run) -> bool:
+    """Whether a repair has led to faults of a kind that was not there, other than tensors that meet elsewhere."""
+    return bool({each.id for each in _errors(fresh)} - {each.id for each in _errors(current)} - _MEETINGS)
 
 
 def _errors(run: Run) -> list[Observation]:

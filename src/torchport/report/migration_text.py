@@ -59,7 +59,7 @@ def _parts(migrated: Migrated) -> Iterator[Text | Table]:
     if migrated.failure:
         yield _row(_("stopped"), migrated.failure)
     for refused in migrated.refused:
-        yield _row(_("refused"), _("{repair} changed the losses, and was taken back").format(repair=refused))
+        yield _row(_("refused"), _("{repair} does not hold, and was taken back").format(repair=refused))
     for adopted in migrated.recipes:
         yield _row(_("recipe"), _recipe(adopted))
         if adopted.note and adopted.applied:

@@ -15,6 +15,7 @@ from torchport.check.source import Source, argument, constant, parameters
 from torchport.text import mark
 
 _NO_TENSOR = re.compile(r"model|net|loader|criterion|optim|loss|data|self|cls|config|args", re.IGNORECASE)
+_SETTINGS = re.compile(r"args|cfg|conf|config|opts?|options|params|hparams|flags|settings", re.IGNORECASE)
 # Made on the CPU and moved: a GPU would draw other numbers.
 _MOVED = frozenset(f"torch.{name}" for name in ("from_numpy", "rand", "randn", "randint", "randperm", "normal"))
 # Methods between what makes a tensor and what is done with it.
@@ -80,6 +81,19 @@ def device_name(source: Source, node: ast.AST) -> str:
         outside = source.function(first) is not source.function(node)
         if outside or getattr(first, "lineno", 0) < getattr(node, "lineno", 0):
             return name
+    return _setting(source, node)
+
+
+def _setting(source: Source, node: ast.AST) -> str:
+    """The device among the settings of a program, ``args.device``, where they are known by their name at a place."""
+    for each in source.nodes(ast.Attribute):
+        if each.attr != "device" or not isinstance(each.value, ast.Name) or not _SETTINGS.fullmatch(each.value.id):
+            continue
+        found = source.scope_at(node).find(each.value.id)
+        first = found[1][0].node if found is not None else None
+        here = first is not None and source.function(first) is source.function(node)
+        if first is not None and (not here or getattr(first, "lineno", 0) < getattr(node, "lineno", 0)):
+            return source.code(each)
     return ""
 
 

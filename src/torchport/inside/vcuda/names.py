@@ -33,6 +33,7 @@ def describe(machine: Machine, operands: list[Operand], offender: Operand | None
     if index is not None:
         kept = _set_on_self(tensors[index]["name"], frames)
         tensors[index]["set"] = _set(shown[index].tensor, frames) or kept
+        tensors[index]["handed"] = _handed(tensors[index]["name"], frames)
         if remedy == "move" and kept is not None and isinstance(variables(frames[0]).get("self"), torch.nn.Module):
             remedy = "register-buffer"
         fields["remedy"] = _remedy(tensors, index, remedy, offender, kept)
@@ -171,6 +172,14 @@ def _set(tensor: Any, frames: list[FrameType]) -> Place | None:
         lines = [line for name in held for line in _stores(frame).get(name, ()) if line < frame.f_lineno]
         place = (frame.f_code, max(lines)) if lines else None
     return place
+
+
+def _handed(name: str | None, frames: list[FrameType]) -> Place | None:
+    """Where a parameter of the innermost function got its value: the line of the program that calls it."""
+    code = frames[0].f_code if len(frames) > 1 else None
+    if code is None or name not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        return None
+    return frames[1].f_code, frames[1].f_lineno
 
 
 def _set_on_self(name: str | None, frames: list[FrameType]) -> Place | None:

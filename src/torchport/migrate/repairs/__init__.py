@@ -32,6 +32,7 @@ Repair = Callable[[Observation, Tree], "tuple[str, list[Change]] | None"]
 REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("ranks", ranks.repair),
     ("generator", generator.repair),
+    ("generator on the host", generator.on_host),
     ("batch", batch.names),
     ("batch unpacked", batch.unpacked),
     ("loss", loss.repair),
@@ -49,6 +50,7 @@ REPAIRS: tuple[tuple[str, Repair], ...] = (
     ("buffer where it is set", factory.kept),
     ("assigned", assigned.repair),
     ("set", assigned.where_set),
+    ("handed on", assigned.handed),
     ("use", use.repair),
     ("use of a module", use.to_module),
 )

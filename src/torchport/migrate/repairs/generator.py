@@ -6,7 +6,7 @@ import ast
 
 from torchport.check import changes
 from torchport.check.rule import Change
-from torchport.migrate.repairs.sites import at_line
+from torchport.migrate.repairs.sites import at_line, born, offender
 from torchport.migrate.tree import Tree
 from torchport.record import Observation
 
@@ -28,4 +28,17 @@ def repair(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | N
         if call.args and isinstance(call.args[0], (ast.Name, ast.Attribute)):
             first = source.span(call.args[0])[1]
             return site.path, [(first, first, ".cpu()"), (end, end, f".to({source.code(call.args[0])}.device)")]
+    return None
+
+
+def on_host(observation: Observation, tree: Tree) -> tuple[str, list[Change]] | None:
+    """A generator of the GPU that a loader, say, draws with on the CPU, made there: its numbers stay what they were."""
+    wrong, site = offender(observation), born(observation)
+    if observation.id != "R105" or site is None or wrong.get("device") == "cpu":
+        return None
+    source = tree.read(site.path)
+    for call in at_line(source, site.line, ast.Call) if source is not None else ():
+        if source is not None and source.name(call.func) == "torch.Generator" and (call.args or call.keywords):
+            start, end = source.span(call.func)[1], source.span(call)[1]
+            return site.path, [(start, end, "()")]
     return None

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from torchport.check.rule import Change
 from torchport.check.source import Source, argument
-from torchport.migrate.repairs.sites import at_line, named, offender
+from torchport.migrate.repairs.sites import at_line, named, offender, other
 from torchport.migrate.tree import Tree
 from torchport.record import Observation
 
+_INDICES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 _LENGTHS = "torch.nn.utils.rnn.pack_padded_sequence"
 
 
@@ -54,6 +55,11 @@ def _read_on_host(source: Source, observation: Observation, line: int) -> Iterat
         for sum_ in at_line(source, line, ast.BinOp):
             if source.code(sum_.right).endswith(".numpy()"):
                 yield sum_.left
+    if observation.id == "R103":  # an index without a name, of a table that has one
+        table = named(source, line, other(observation).get("name"))
+        above = source.parent(table) if table is not None else None
+        if isinstance(above, ast.Subscript) and above.value is table and isinstance(above.slice, _INDICES):
+            yield above.slice
     if observation.id == "R104":
         for call in at_line(source, line, ast.Call):
             lengths = argument(call, "lengths", 1) if source.name(call.func) == _LENGTHS else None

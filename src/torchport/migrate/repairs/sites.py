@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from torchport.check import changes
+from torchport.check.rule import Change
 from torchport.check.rules.meetings import name_for_all
-from torchport.check.source import Source
+from torchport.check.source import Source, constant
 from torchport.record import Observation, Site
 
 
@@ -65,6 +67,21 @@ def named(source: Source, line: int, name: object) -> ast.expr | None:
                 found: ast.expr = node
                 return found
     return None
+
+
+def moved_to(source: Source, node: ast.expr, device: str) -> Change:
+    """``node.to(device)``; what is brought to the CPU by ``.to("cpu")`` goes to the device in its place."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="to"), args=[first]) if _is_cpu(source, first):
+            return changes.replace(source, first, device)
+    end = source.span(node)[1]
+    return end, end, f".to({device})"
+
+
+def _is_cpu(source: Source, node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and source.name(node.func) == "torch.device" and node.args:
+        node = node.args[0]
+    return bool(constant(node) == "cpu")
 
 
 def of_module(source: Source, node: ast.AST) -> str:
