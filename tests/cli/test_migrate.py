@@ -40,14 +40,37 @@ TRAIN = """
         optimizer.step()
     print(model(data.tensors[0]).detach().numpy().sum())
 """
+# The data could be made on the GPU; but then its batches could not be pinned.
+PINNED = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    data = torch.rand(32, 3)
+
+
+    def batch():
+        x = data[torch.randint(32, (4,))]
+        return x.pin_memory() if device.type == "cuda" else x
+
+
+    model = nn.Linear(3, 1).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        x = batch()
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
 EXPECTED = (
     "device = torch.device(",
     "noise = torch.zeros(x.shape, device=x.device)  # kept as it is",
     'self.register_buffer("shift", torch.ones(4), persistent=False)',
     "model = Net().to(device)",
     "loss_of = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 1.0])).to(device)",
-    "y = y.to(device)",
-    "x = x.to(device)",
+    "x, y = x.to(device), y.to(device)",
     ".detach().cpu().numpy()",
 )
 
@@ -157,3 +180,12 @@ def test_what_would_train_more_is_refused(project):
     assert "ModuleList" not in patch
     assert "+        self.rest = [nn.Linear(4, 4).to(device) for _ in range(2)]" in patch
     assert "does not hold, and was taken back" in done.stdout
+
+
+@pytest.mark.full
+def test_a_repair_that_leads_to_another_fault_gives_way(project):
+    (project / "train.py").write_text(textwrap.dedent(PINNED).lstrip())
+    done = migrate(project, "--entry", "train.py")
+    assert done.returncode == 0, done.stdout
+    assert "+    x = batch().to(device)" in done.stdout
+    assert "factory at its root at train.py:18 does not hold, and was taken back" in " ".join(done.stdout.split())

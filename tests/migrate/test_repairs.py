@@ -268,6 +268,72 @@ FAULTS = {
         "buffer where it is set",
         'self.register_buffer("mean", mean, persistent=False)',
     ),
+    "a module that is brought to the CPU": (
+        """
+        model = nn.Linear(3, 3).to("cpu")
+        model(torch.ones(3, device=device))
+        """,
+        ("R101", 2, [cpu("model.weight", 1, "torch.empty", kind="parameter"), gpu()]),
+        "module",
+        "model = nn.Linear(3, 3).to(device)",
+    ),
+    "a module that an object of the program holds": (
+        """
+        class Trainer:
+            def __init__(self):
+                self.net = nn.Linear(3, 3)
+
+            def fit(self, x):
+                self.net(x)
+
+        trainer = Trainer()
+        """,
+        ("R101", 6, [cpu("self.net.weight", 3, "torch.empty", kind="parameter", built=[3, 8]), gpu("x")]),
+        "module",
+        "self.net = nn.Linear(3, 3).to(device)",
+    ),
+    "handed on": (
+        """
+        def mix(x, other):
+            return x * other
+        def g(x, y):
+            return mix(x, y.float())
+        """,
+        ("R101", 2, [cpu("other", None, "aten::_to_copy", handed=4, function="mix"), gpu("x")]),
+        "handed on",
+        "return mix(x, y.float().to(device))",
+    ),
+    "handed on, and brought to the CPU": (
+        """
+        def g(model, x):
+            return model(x.to("cpu"))
+        class Net(nn.Module):
+            def forward(self, x):
+                return x + self.other
+        """,
+        ("R101", 5, [cpu("x", None, None, handed=2, function="forward"), gpu("self.other")]),
+        "handed on",
+        "return model(x.to(device))",
+    ),
+    "an index without a name": (
+        """
+        def f(table, owner, chosen):
+            return table[owner[chosen]]
+        """,
+        ("R103", 2, [gpu(), cpu("table", None)]),
+        "host",
+        "return table[owner[chosen].cpu()]",
+    ),
+    "a generator of the GPU for draws on the CPU": (
+        """
+        g = torch.Generator(device=device).manual_seed(1)
+        for x in loader:
+            pass
+        """,
+        ("R105", 2, [{**gpu("g"), "born": 1}]),
+        "generator on the host",
+        "g = torch.Generator().manual_seed(1)",
+    ),
     "set in another place than made": (
         """
         def f(model, graph):
@@ -343,11 +409,15 @@ def tree(tmp_path):
 
 
 def observation(id, line, tensors):
-    def site(number):
-        return Site("train.py", number + FIRST - 1, "f") if number else None
+    function = tensors[0].get("function", "f") if tensors else "f"
 
-    places = ("born", "root", "set")
+    def site(number):
+        return Site("train.py", number + FIRST - 1, function) if number else None
+
+    places = ("born", "root", "set", "handed")
     told = [{**each, **{name: site(each.get(name)) for name in places}, "argument": "self"} for each in tensors]
+    for each in told:
+        each["built"] = [site(number) for number in each.get("built", ())]
     return Observation(1, id, "error", site(line), {"tensors": told, "offender": 0 if told else None}, 0)
 
 
